@@ -1,0 +1,3 @@
+"""Headgate: a lakehouse catalog on one compare-and-swap kernel."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""One module per database; none knows another or anything above the port."""

@@ -1,0 +1,149 @@
+"""The one error tree. Every message says what happened, why, and what to do.
+
+HeadgateError
+├── InvalidInput            the caller's value can never work
+│   ├── BadName             a realm, pointer, type or index name breaks its rule
+│   ├── TooLarge            a value is over its limit
+│   └── BadSetting          a setting is unknown or its value is unusable
+├── NotFound
+│   ├── RealmNotFound
+│   ├── PointerNotFound
+│   └── ObjectNotFound
+├── AlreadyExists
+│   └── RealmExists
+├── Conflict                the request does not fit the present state
+│   ├── IllegalRealmMove
+│   ├── RealmNotActive
+│   └── PointerSealed
+├── LogCut                  the wanted position lies before the oldest kept commit
+├── Corrupt                 what is stored is not what was written
+│   ├── CorruptRow
+│   └── WrongType
+├── NewerFormat             the store was written by a newer Headgate
+├── Unavailable             certainly not applied; the same call may work later
+│   ├── BackendUnavailable
+│   ├── CommitTimedOut
+│   ├── NoNodeId
+│   ├── ClockRefused
+│   └── Closed
+└── OutcomeUnknown          applied or not: only reading can tell
+"""
+
+
+class HeadgateError(Exception):
+    """Headgate could not do what was asked."""
+
+    def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
+        self.what = what
+        self.why = why
+        self.fix = fix
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        because = f": {self.why}" if self.why else ""
+        todo = f". {self.fix}" if self.fix else ""
+        return f"{self.what}{because}{todo}"
+
+
+class InvalidInput(HeadgateError):
+    """The caller's value can never work."""
+
+
+class BadName(InvalidInput):
+    """A realm, pointer, type or index name breaks its rule."""
+
+
+class TooLarge(InvalidInput):
+    """A value is over its limit."""
+
+
+class BadSetting(InvalidInput):
+    """A setting is unknown or its value is unusable."""
+
+
+class NotFound(HeadgateError):
+    """What was named does not exist."""
+
+
+class RealmNotFound(NotFound):
+    """There is no such realm."""
+
+
+class PointerNotFound(NotFound):
+    """There is no such pointer; it was never created, or its realm was purged."""
+
+
+class ObjectNotFound(NotFound):
+    """There is no object with this id."""
+
+
+class AlreadyExists(HeadgateError):
+    """What was to be created is already there."""
+
+
+class RealmExists(AlreadyExists):
+    """A realm of this name already exists."""
+
+
+class Conflict(HeadgateError):
+    """The request does not fit the present state."""
+
+
+class IllegalRealmMove(Conflict):
+    """The realm's state does not allow this move."""
+
+
+class RealmNotActive(Conflict):
+    """Only ACTIVE realms serve requests."""
+
+
+class PointerSealed(Conflict):
+    """The pointer was sealed and takes no more commits."""
+
+
+class LogCut(HeadgateError):
+    """The wanted position lies before the oldest commit that was kept."""
+
+
+class Corrupt(HeadgateError):
+    """What is stored is not what was written."""
+
+
+class CorruptRow(Corrupt):
+    """A stored row fails its checksum or cannot be decoded."""
+
+
+class WrongType(Corrupt):
+    """The id belongs to an object of another type."""
+
+
+class NewerFormat(HeadgateError):
+    """The store was written by a newer Headgate."""
+
+
+class Unavailable(HeadgateError):
+    """Certainly not applied; the same call may work later."""
+
+
+class BackendUnavailable(Unavailable):
+    """The database does not answer."""
+
+
+class CommitTimedOut(Unavailable):
+    """The commit waited too long and was not made."""
+
+
+class NoNodeId(Unavailable):
+    """This process holds no valid node id, so it may not make ids."""
+
+
+class ClockRefused(Unavailable):
+    """This machine's clock is too far off to make ids."""
+
+
+class Closed(Unavailable):
+    """This part of Headgate is shutting down."""
+
+
+class OutcomeUnknown(HeadgateError):
+    """The write was sent and its answer was lost: it may or may not have been applied."""

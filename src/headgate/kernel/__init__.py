@@ -1,0 +1,1 @@
+"""A catalog's persistence on nothing but compare-and-swap of one row."""

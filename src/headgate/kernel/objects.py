@@ -1,0 +1,258 @@
+"""Stored objects: typed immutable values, registered by unique name, and their form in rows.
+
+An object's bytes are `format | flags | crc32 | payload`: the checksum covers realm, id and type too, so
+a row that was swapped for another is found out. The payload is a msgpack map, above a threshold
+compressed. A type only ever *gains* fields. Fields this program does not know are kept in
+`Stored.unknown` and written back, and rows of types it does not know come as `Foreign`: an older and a
+newer program can share a store.
+"""
+
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+import zstandard
+
+from headgate.errors import BadName, CorruptRow, NewerFormat, TooLarge, WrongType
+from headgate.kernel.records import Row
+from headgate.limits import (
+    COMPRESS_ABOVE_BYTES,
+    OBJECT_BYTES_MAX,
+    ROW_BYTES_MAX,
+    TYPE_NAME_CHARS_MAX,
+)
+
+T = TypeVar("T")
+
+FORMAT = 1
+PLAIN, ZSTD = 0, 1
+ENVELOPE = struct.Struct(">BBI")
+TYPE_NAME = re.compile(r"[a-z][a-z0-9-]*")
+_UNKNOWN_EMPTY = b"\xa1?\x80"  # how the `unknown` field of a struct is encoded: "?": {}
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """The base of all stored types. Plain data; equality by value."""
+
+    unknown: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict, name="?")
+    """Fields written by a newer program: carried along, written back, never looked at."""
+
+
+class Foreign(msgspec.Struct, frozen=True):
+    """An object of a type this program does not know: its payload, untouched."""
+
+    type: str
+    payload: bytes
+
+
+class ObjectType(NamedTuple):
+    """A type and the unique name under which its objects are stored."""
+
+    name: str
+    cls: type[Stored]
+
+
+class Encoded(NamedTuple):
+    """An object ready to be stored."""
+
+    id: int
+    type: str
+    data: bytes
+
+
+class ObjectTypes:
+    """The types this program knows."""
+
+    def __init__(self, types: Iterable[ObjectType]) -> None:
+        self._decoders: dict[str, tuple[msgspec.msgpack.Decoder[Any], int]] = {}
+        self._names: dict[type, str] = {}
+        for name, cls in types:
+            check_type_name(name)
+            if name in self._decoders or cls in self._names:
+                raise BadName(
+                    f"type {name!r} cannot be registered",
+                    why=f"the name or {cls.__name__} is registered already",
+                    fix="Give each stored type one name of its own",
+                )
+            assert cls.__struct_encode_fields__[-1] == "?", "`unknown` is encoded last"
+            fields = len(cls.__struct_fields__) - 1  # without `unknown`
+            self._decoders[name] = (msgspec.msgpack.Decoder(cls), fields)
+            self._names[cls] = name
+
+    def name_of(self, value: Stored | Foreign) -> str:
+        """The registered name of this value's type."""
+        if isinstance(value, Foreign):
+            return value.type
+        try:
+            return self._names[type(value)]
+        except KeyError:
+            raise BadName(
+                f"{type(value).__name__} cannot be stored",
+                why="its type is not registered",
+                fix="Add it to the object types of this program",
+            ) from None
+
+    def encode(self, realm: str, id: int, value: Stored | Foreign) -> Encoded:
+        """The stored form of an object."""
+        name = self.name_of(value)
+        payload = value.payload if isinstance(value, Foreign) else _encode_fields(value)
+        flags = PLAIN
+        if len(payload) > COMPRESS_ABOVE_BYTES:
+            flags, payload = ZSTD, zstandard.compress(payload, 1)
+        if len(payload) > OBJECT_BYTES_MAX:
+            raise TooLarge(
+                f"object {id} of type {name!r} cannot be stored",
+                why=f"it takes {len(payload):,} bytes, the limit is {OBJECT_BYTES_MAX:,}",
+                fix="Split it",
+            )
+        checksum = _checksum(realm, id, name, payload)
+        return Encoded(id, name, ENVELOPE.pack(FORMAT, flags, checksum) + payload)
+
+    def decode(self, realm: str, encoded: Encoded) -> Stored | Foreign:
+        """The object in these bytes; `CorruptRow` if they are not what was written."""
+        payload = _open_envelope(realm, encoded)
+        known = self._decoders.get(encoded.type)
+        if known is None:
+            return Foreign(encoded.type, payload)
+        decoder, fields = known
+        try:
+            value: Stored = decoder.decode(payload)
+            if map_header(payload)[0] == fields:
+                return value
+            return _with_unknown(value, payload)
+        except msgspec.MsgspecError as error:
+            raise _corrupt(realm, encoded, str(error)) from error
+
+
+def check_type_name(name: str) -> None:
+    """A type name is 1 to 32 lower-case letters, digits and dashes."""
+    if not TYPE_NAME.fullmatch(name) or len(name) > TYPE_NAME_CHARS_MAX:
+        raise BadName(
+            f"{name!r} is no type name",
+            why=f"it must be 1 to {TYPE_NAME_CHARS_MAX} characters of a-z, 0-9 and -",
+            fix="Choose another name",
+        )
+
+
+def expect(value: object, cls: type[T], id: int) -> T:
+    """This value, known to be of this type."""
+    if isinstance(value, cls):
+        return value
+    found = value.type if isinstance(value, Foreign) else type(value).__name__
+    raise WrongType(
+        f"object {id} is not a {cls.__name__}",
+        why=f"the id belongs to a {found}",
+        fix="Check where the id comes from",
+    )
+
+
+def split(realm: str, encoded: Encoded) -> list[Row]:
+    """The rows of an immutable object of any size."""
+    size = len(encoded.data)
+    starts = range(0, size, ROW_BYTES_MAX)
+    return [
+        Row(
+            realm,
+            encoded.id,
+            part,
+            len(starts),
+            encoded.type,
+            0,
+            encoded.data[start : start + ROW_BYTES_MAX],
+        )
+        for part, start in enumerate(starts)
+    ]
+
+
+def single(realm: str, encoded: Encoded, version: int) -> Row:
+    """The one versioned row of an object that is written conditionally."""
+    if len(encoded.data) > ROW_BYTES_MAX:
+        raise TooLarge(
+            f"object {encoded.id} of type {encoded.type!r} cannot be written conditionally",
+            why=f"it takes {len(encoded.data):,} bytes and a row holds {ROW_BYTES_MAX:,}",
+            fix="Keep large content in an immutable object and refer to it",
+        )
+    return Row(realm, encoded.id, 0, 1, encoded.type, version, encoded.data)
+
+
+def join(rows: Sequence[Row]) -> Encoded:
+    """The object whose rows these are, in any order; `CorruptRow` if one is missing."""
+    first = rows[0]
+    ordered = sorted(rows, key=lambda row: row.part)
+    complete = len(rows) == first.parts and all(
+        row.part == part and row.parts == first.parts and row.type == first.type
+        for part, row in enumerate(ordered)
+    )
+    if not complete:
+        found = ", ".join(f"{row.part + 1}/{row.parts} {row.type}" for row in ordered)
+        raise CorruptRow(
+            f"object {first.id} of realm {first.realm!r} cannot be read",
+            why=f"its rows do not fit together: {found}",
+            fix="Restore the database from a backup",
+        )
+    return Encoded(first.id, first.type, b"".join(row.value for row in ordered))
+
+
+def map_header(payload: bytes) -> tuple[int, int]:
+    """How many pairs a msgpack map has, and where they begin."""
+    if not payload:
+        return 0, 0
+    first = payload[0]
+    if 0x80 <= first <= 0x8F:
+        return first & 0x0F, 1
+    if first == 0xDE:
+        return int.from_bytes(payload[1:3], "big"), 3
+    return 0, 0
+
+
+def _encode_fields(value: Stored) -> bytes:
+    """The map of all fields, the unknown ones among them."""
+    unknown = value.unknown
+    data = msgspec.msgpack.encode(msgspec.structs.replace(value, unknown={}) if unknown else value)
+    count, start = map_header(data)
+    body = data[start : -len(_UNKNOWN_EMPTY)]
+    extra = b"".join(msgspec.msgpack.encode(name) + bytes(raw) for name, raw in unknown.items())
+    return _map_of(count - 1 + len(unknown)) + body + extra
+
+
+def _map_of(count: int) -> bytes:
+    return bytes([0x80 | count]) if count < 16 else b"\xde" + count.to_bytes(2, "big")
+
+
+def _with_unknown(value: Stored, payload: bytes) -> Stored:
+    """This value with those fields of its stored form that its type does not have."""
+    fields = msgspec.msgpack.decode(payload, type=dict[str, msgspec.Raw])
+    known = type(value).__struct_encode_fields__
+    unknown = {name: msgspec.Raw(bytes(raw)) for name, raw in fields.items() if name not in known}
+    return msgspec.structs.replace(value, unknown=unknown) if unknown else value
+
+
+def _open_envelope(realm: str, encoded: Encoded) -> bytes:
+    if len(encoded.data) < ENVELOPE.size:
+        raise _corrupt(realm, encoded, "it is too short")
+    written_format, flags, checksum = ENVELOPE.unpack_from(encoded.data)
+    if written_format != FORMAT:
+        raise NewerFormat(
+            f"object {encoded.id} of realm {realm!r} cannot be read",
+            why=f"it has format {written_format}, this program knows {FORMAT}",
+            fix="Upgrade this node",
+        )
+    payload = encoded.data[ENVELOPE.size :]
+    if checksum != _checksum(realm, encoded.id, encoded.type, payload):
+        raise _corrupt(realm, encoded, "its checksum does not match")
+    return zstandard.decompress(payload, OBJECT_BYTES_MAX) if flags & ZSTD else payload
+
+
+def _checksum(realm: str, id: int, type: str, payload: bytes) -> int:
+    return zlib.crc32(payload, zlib.crc32(f"{realm}/{id}/{type}".encode()))
+
+
+def _corrupt(realm: str, encoded: Encoded, why: str) -> CorruptRow:
+    return CorruptRow(
+        f"object {encoded.id} ({encoded.type}) of realm {realm!r} cannot be read",
+        why=why,
+        fix="Restore the database from a backup",
+    )

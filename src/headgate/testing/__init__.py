@@ -1,0 +1,1 @@
+"""Shipped for tests: conformance suites, fault injection, a manual clock, history checks."""
