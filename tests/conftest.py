@@ -1,0 +1,16 @@
+"""What all tests share: how long to look, and chance that can be repeated."""
+
+import os
+
+import hypothesis
+
+FULL = os.environ.get("HEADGATE_FULL") == "1"
+"""True in `./test full`: the long campaigns run too."""
+
+hypothesis.settings.register_profile(
+    "quick", deadline=None, print_blob=True, max_examples=50, stateful_step_count=30
+)
+hypothesis.settings.register_profile(
+    "full", deadline=None, print_blob=True, max_examples=1000, stateful_step_count=60
+)
+hypothesis.settings.load_profile("full" if FULL else "quick")
