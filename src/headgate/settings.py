@@ -61,6 +61,11 @@ class Setting(Generic[T]):
         bound = f" of at least {self.least:g}" if self.least > -math.inf else ""
         return f"{_EXPECTED[self.type]}{bound}" + (f" ({self.unit})" if self.unit else "")
 
+    @property
+    def default_shown(self) -> str:
+        """The default, or what to say of it."""
+        return self.default_help or str(self.default)
+
     def shown(self, value: object) -> str:
         """This value as it may be shown to anyone."""
         return mask(str(value)) if self.secret else str(value)

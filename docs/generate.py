@@ -1,0 +1,173 @@
+"""Writes the reference pages from the code: `python -m docs.generate [--check]`.
+
+With --check nothing is written; pages that would change are named, and the exit code is 1.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from headgate import errors
+from headgate.cli.main import cli
+from headgate.settings import SETTINGS, Setting
+
+REFERENCE = Path(__file__).parent / "reference"
+SHARED = ("data", "backend", "config", "sets", "json")
+
+
+def settings_page() -> Iterator[str]:
+    """Every setting, in the order of the table."""
+    yield from (
+        "# Settings",
+        "",
+        "Every setting can be given in five places; a later one wins over an earlier one:",
+        "",
+        "1. the default,",
+        "2. a config file in TOML (`--config FILE`), with tables or dotted names,",
+        "3. the environment,",
+        "4. `--set NAME=VALUE`, which may be repeated,",
+        "5. a flag of its own, where there is one (`--data`, `--backend`).",
+        "",
+        "An unknown name is refused with the nearest known one.",
+        "`headgate settings` prints all values and where each comes from, passwords masked.",
+    )
+    for setting in SETTINGS:
+        yield from ("", f"## `{setting.name}`", "", setting.help, "", *setting_facts(setting))
+
+
+def setting_facts(setting: Setting[object]) -> Iterator[str]:
+    """The lines below a setting's help."""
+    default = setting.default_help or f"`{setting.default}`"
+    yield f"- Value: {setting.expected}"
+    yield f"- Default: {default}"
+    yield f"- Environment: `{setting.variable}`"
+    if setting.aliases:
+        yield f"- Also known as: {', '.join(f'`{alias}`' for alias in setting.aliases)}"
+
+
+def errors_page() -> Iterator[str]:
+    """The error tree, then each class."""
+    tree = (errors.__doc__ or "").partition("\n\n")[2].strip()
+    yield from (
+        "# Errors",
+        "",
+        "All errors are kinds of `HeadgateError` in `headgate.errors`.",
+        "Each says what happened (`what`), why (`why`) and what to do (`fix`).",
+        "The command line ends with exit code 2 for `InvalidInput` and its kinds, else with 1.",
+        "",
+        "```text",
+        tree,
+        "```",
+    )
+    for error in error_classes(errors.HeadgateError):
+        parent = error.__mro__[1].__name__
+        kind = f"- A kind of: `{parent}`" if parent != "Exception" else "- The root of the tree."
+        yield from ("", f"## `{error.__name__}`", "", error.__doc__ or "", "", kind)
+
+
+def error_classes(cls: type[errors.HeadgateError]) -> Iterator[type[errors.HeadgateError]]:
+    """This class and all its kinds, depth first."""
+    yield cls
+    for child in cls.__subclasses__():
+        yield from error_classes(child)
+
+
+def cli_page() -> Iterator[str]:
+    """Every command with its own options, and the shared ones once."""
+    yield from (
+        "# The command line",
+        "",
+        "`headgate` is one command with sub-commands; `python -m headgate` is the same.",
+        "",
+        "- Answers go to standard output, errors and log messages to standard error.",
+        "- `--json` prints one JSON value, or one per line where answers have no end.",
+        '- A failure is one line; with `--json` it is `{"error": {"type", "message", "fix"}}`.',
+        "- Exit codes: 0 done, 1 failed, 2 bad usage or bad setting.",
+        "",
+        "## Shared options",
+        "",
+        "Commands marked *shared options* take these too.",
+        "",
+    )
+    first = next(command for _, command in commands("headgate", cli) if takes_shared(command))
+    yield from (option_line(option) for option in first.params if option.name in SHARED)
+    for path, command in commands("headgate", cli):
+        arguments = [one.name.upper() for one in command.params if is_argument(one) and one.name]
+        yield from ("", f"## `{' '.join([path, *arguments])}`", "")
+        yield sentences(command.help or "")
+        yield from own_options(command)
+
+
+def sentences(text: str) -> str:
+    """This text with one sentence per line; its paragraphs stay."""
+    paragraphs = re.split(r"\n\s*\n", text.strip())
+    joined = [" ".join(paragraph.split()) for paragraph in paragraphs]
+    return "\n\n".join(re.sub(r"(?<=\.) (?=[A-Z])", "\n", paragraph) for paragraph in joined)
+
+
+def own_options(command: click.Command) -> Iterator[str]:
+    """What a command takes besides the shared options."""
+    shared = takes_shared(command)
+    own = [
+        one
+        for one in command.params
+        if not is_argument(one) and not (shared and one.name in SHARED)
+    ]
+    if own or shared:
+        yield ""
+    yield from map(option_line, own)
+    if shared:
+        yield "- *shared options*"
+
+
+def commands(path: str, group: click.Group) -> Iterator[tuple[str, click.Command]]:
+    """All commands below this one that do something, in order."""
+    for name, command in sorted(group.commands.items()):
+        if isinstance(command, click.Group):
+            yield from commands(f"{path} {name}", command)
+        else:
+            yield f"{path} {name}", command
+
+
+def option_line(option: click.Parameter) -> str:
+    """An option, its value and its help."""
+    value = f" {option.metavar}" if option.metavar else ""
+    help_text = option.help if isinstance(option, click.Option) else ""
+    return f"- `{', '.join(option.opts)}{value}`: {help_text}"
+
+
+def is_argument(parameter: click.Parameter) -> bool:
+    """True for a word that is given by its place."""
+    return isinstance(parameter, click.Argument)
+
+
+def takes_shared(command: click.Command) -> bool:
+    """True if a command has all shared options."""
+    return {option.name for option in command.params}.issuperset(SHARED)
+
+
+PAGES = {"settings.md": settings_page, "errors.md": errors_page, "cli.md": cli_page}
+
+
+def main() -> int:
+    """Write or check all pages."""
+    check = sys.argv[1:] == ["--check"]
+    told = "is stale: run python -m docs.generate" if check else "is written"
+    stale = False
+    for name, page in PAGES.items():
+        path = REFERENCE / name
+        text = "\n".join(page()) + "\n"
+        if path.exists() and path.read_text("utf-8") == text:
+            continue
+        stale = True
+        print(f"docs/reference/{name} {told}")
+        if not check:
+            path.write_text(text, "utf-8")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

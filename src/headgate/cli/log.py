@@ -1,0 +1,161 @@
+"""`headgate log`: what was committed, oldest first, and what is being committed right now."""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import click
+
+from headgate.cli.commits import newest, since, unseen
+from headgate.cli.opening import with_kernel
+from headgate.cli.options import Run, shared
+from headgate.cli.output import iso, printable, to_json
+from headgate.errors import PointerNotFound, RealmNotFound
+from headgate.kernel.kernel import Kernel
+from headgate.kernel.log import Commit
+from headgate.kernel.records import PointerKey
+
+LAST_COMMITS = 50
+POLL_SECONDS = 1.0
+SYSTEM_REALM = "::system::"
+
+
+class Wanted(NamedTuple):
+    """Which commits to show."""
+
+    realm: str | None
+    pointer: str | None
+    since: int | None
+    limit: int | None
+
+
+@click.command()
+@click.option("--realm", metavar="NAME", help="Only this realm; a name or an id.")
+@click.option("--pointer", metavar="NAME", help="Only pointers of this name.")
+@click.option(
+    "--since", metavar="ID", type=click.IntRange(min=0), help="Only what came after this commit."
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help=f"At most so many commits: the last, or the first with --since and without --follow. "
+    f"Default: {LAST_COMMITS}, or all with --since.",
+)
+@click.option("--follow", is_flag=True, help="Go on with new commits until interrupted.")
+@shared
+def log(run: Run, *, follow: bool, **wanted: str | int | None) -> None:
+    """Print the commits of all realms, oldest first.
+
+    With --json each commit is an object on a line of its own; ids are text. The parts of a key are
+    separated by NUL, shown as / without --json. Bytes that are no UTF-8 are shown as escapes.
+    """
+    viewer = Viewer(Wanted(**wanted), json=run.json)  # type: ignore[arg-type]  # click checked them
+    work = viewer.follow if follow else viewer.show
+    with contextlib.suppress(KeyboardInterrupt) if follow else contextlib.nullcontext():
+        with_kernel(run, work, writable=False)
+
+
+class Viewer:
+    """Shows commits, and remembers what it has shown and how realms are called."""
+
+    def __init__(self, wanted: Wanted, *, json: bool) -> None:
+        self._wanted = wanted
+        self._json = json
+        self._realms: Mapping[str, str] = {}
+        self._seen: dict[PointerKey, int] = {}
+
+    async def show(self, kernel: Kernel) -> None:
+        """Print what is there now."""
+        keys = await self._pointers(kernel)
+        self._print((await self._present(kernel, keys))[: self._wanted.limit])
+
+    async def follow(self, kernel: Kernel) -> None:
+        """Print what is there now, `limit` commits at most, then what comes, until cancelled."""
+        keys = await self._pointers(kernel)
+        for key in keys:
+            for commit in await newest(kernel.log, [key], 1):
+                self._seen[key] = commit.id
+        self._print((await self._present(kernel, keys))[-(self._wanted.limit or 0) :])
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            self._print(await unseen(kernel.log, await self._pointers(kernel), self._seen))
+
+    async def _present(self, kernel: Kernel, keys: list[PointerKey]) -> list[Commit]:
+        if self._wanted.since is None:
+            return await newest(kernel.log, keys, self._wanted.limit or LAST_COMMITS)
+        return await since(kernel.log, keys, self._wanted.since)
+
+    async def _pointers(self, kernel: Kernel) -> list[PointerKey]:
+        """The pointers to show; realms and pointers may come and go meanwhile."""
+        self._realms = {one.id: one.name for one in await kernel.realms.list()}
+        keys = await kernel.log.pointers(self._realm_id())
+        name = self._wanted.pointer
+        chosen = [key for key in keys if name in {None, key.name}]
+        if name is not None and not chosen:
+            known = ", ".join(sorted({key.name for key in keys})) or "none"
+            raise PointerNotFound(
+                f"there is no pointer {name!r}", why=f"there are: {known}", fix="Name one of them"
+            )
+        return chosen
+
+    def _realm_id(self) -> str | None:
+        wanted = self._wanted.realm
+        if wanted is None or wanted == SYSTEM_REALM or wanted in self._realms:
+            return wanted
+        for id, name in self._realms.items():
+            if name == wanted:
+                return id
+        raise RealmNotFound(
+            f"there is no realm {wanted!r}", fix="`headgate realm list` shows which there are"
+        )
+
+    def _print(self, commits: list[Commit]) -> None:
+        for commit in commits:
+            self._seen[PointerKey(commit.realm, commit.pointer)] = commit.id
+            if self._json:
+                click.echo(to_json(described(commit)))
+            else:
+                click.echo(sentence(commit, self._realms.get(commit.realm, commit.realm)))
+
+
+def described(commit: Commit) -> dict[str, object]:
+    """A commit as a plain object. Ids are text: they exceed what many JSON readers can count to."""
+    return {
+        "id": str(commit.id),
+        "seq": commit.seq,
+        "realm": commit.realm,
+        "pointer": commit.pointer,
+        "time": iso(commit.time_ms),
+        "node": commit.node,
+        "groups": [
+            {
+                "note": group.note,
+                "operation": key_text(group.operation),
+                "entries": [
+                    {"index": entry.index, "key": key_text(entry.key), "kind": entry.kind}
+                    for entry in group.entries
+                ],
+            }
+            for group in commit.groups
+        ],
+    }
+
+
+def sentence(commit: Commit, realm: str) -> str:
+    """A commit for people: one line, and one below it for each note and each entry."""
+    where = printable(f"{realm} {commit.pointer}")
+    lines = [f"{iso(commit.time_ms)}  {commit.id}  {where} #{commit.seq}  node {commit.node}"]
+    for group in commit.groups:
+        if group.note is not None:
+            lines.append(f"    {to_json(group.note)}")
+        for entry in group.entries:
+            key = printable(key_text(entry.key).replace("\0", "/"))
+            lines.append(f"    {entry.kind:7}  {printable(entry.index)}  {key}")
+    return "\n".join(lines)
+
+
+def key_text(key: bytes) -> str:
+    """A key as text; bytes that are no UTF-8 are written as escapes."""
+    return key.decode("utf-8", errors="backslashreplace")

@@ -1,0 +1,41 @@
+"""Where log messages go and what they look like: standard error, as lines of text or of JSON."""
+
+import logging
+import sys
+
+from headgate.cli.output import iso, to_json
+
+
+def set_up(level: str, form: str) -> None:
+    """Log messages of this level and above, in this form; an earlier set-up is replaced."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+
+
+class TextLines(logging.Formatter):
+    """`TIME level logger: message`, and a traceback below if there is one."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802
+        return iso(int(record.created * 1000))
+
+
+class JsonLines(logging.Formatter):
+    """One object per line: time, level, logger, message, the record's `fields`, and the error."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "time": iso(int(record.created * 1000)),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= getattr(record, "fields", {})
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return to_json(line)

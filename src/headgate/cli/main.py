@@ -1,0 +1,73 @@
+"""The `headgate` command itself: its sub-commands, and how failures reach people and scripts."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from headgate.cli.log import log
+from headgate.cli.output import to_json
+from headgate.cli.realm import realm
+from headgate.cli.settings import settings
+from headgate.cli.version import version
+from headgate.errors import HeadgateError, InvalidInput
+
+DONE, FAILED, BAD_USAGE = 0, 1, 2
+
+
+@click.group(
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """A lakehouse catalog on one compare-and-swap kernel."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+for _command in (log, realm, settings, version):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    """Run the command line of this process and end it: 0 done, 1 failed, 2 bad usage."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; the exit code. Failures are one line, or one object with --json."""
+    as_json = "--json" in arguments
+    try:
+        code = cli.main(list(arguments), prog_name="headgate", standalone_mode=False)
+        sys.stdout.flush()
+    except HeadgateError as error:
+        _report(error, as_json)
+        return BAD_USAGE if isinstance(error, InvalidInput) else FAILED
+    except click.ClickException as error:
+        _report(_as_ours(error), as_json)
+        return error.exit_code
+    except click.Abort:
+        click.echo("headgate: interrupted", err=True)
+        return FAILED
+    except BrokenPipeError:  # the reader has seen enough, as in `headgate log | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    return code if isinstance(code, int) else DONE
+
+
+def _as_ours(error: click.ClickException) -> HeadgateError:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    fix = f"Try `{context.command_path} --help`" if context else ""
+    message = error.format_message().strip().removesuffix(".")
+    return InvalidInput(message[:1].lower() + message[1:], fix=fix)
+
+
+def _report(error: HeadgateError, as_json: bool) -> None:  # noqa: FBT001
+    if as_json:
+        message = f"{error.what}: {error.why}" if error.why else error.what
+        body = {"type": type(error).__name__, "message": message, "fix": error.fix}
+        click.echo(to_json({"error": body}), err=True)
+    else:
+        click.echo(f"headgate: error: {error}", err=True)

@@ -1,0 +1,117 @@
+"""`headgate realm`: the life of realms, one sub-command for each move."""
+
+import sys
+from collections.abc import Callable
+
+import click
+
+from headgate.cli.opening import with_kernel
+from headgate.cli.options import Run, shared
+from headgate.cli.output import iso, printable, table, to_json
+from headgate.kernel.realms import Realm
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def realm(context: click.Context) -> None:
+    """List, create, activate, deactivate, purge and delete realms."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@realm.command("list")
+@shared
+def list_(run: Run) -> None:
+    """List all realms and their states."""
+    found = with_kernel(run, lambda kernel: kernel.realms.list(), writable=False)
+    if run.json:
+        click.echo(to_json([described(one) for one in found]))
+    elif found:
+        rows = [
+            (printable(one.name), one.state.value, one.id, iso(one.created_ms), iso(one.changed_ms))
+            for one in found
+        ]
+        click.echo(table(("NAME", "STATE", "ID", "CREATED", "CHANGED"), rows))
+    else:
+        click.echo("There are no realms; `headgate realm create NAME` makes one.")
+
+
+@realm.command()
+@click.argument("name")
+@shared
+def create(run: Run, name: str) -> None:
+    """Create a realm and make it ACTIVE."""
+    made = with_kernel(run, lambda kernel: kernel.realms.create(name), writable=True)
+    _answer(run, made, "created")
+
+
+@realm.command()
+@click.argument("name")
+@shared
+def activate(run: Run, name: str) -> None:
+    """Let an INACTIVE realm serve requests again. NAME is its name or id."""
+    moved = with_kernel(run, lambda kernel: kernel.realms.activate(name), writable=True)
+    _answer(run, moved, "activated")
+
+
+@realm.command()
+@click.argument("name")
+@shared
+def deactivate(run: Run, name: str) -> None:
+    """Stop serving requests of an ACTIVE realm, on all nodes. NAME is its name or id."""
+    moved = with_kernel(run, lambda kernel: kernel.realms.deactivate(name), writable=True)
+    _answer(run, moved, "deactivated")
+
+
+@realm.command()
+@click.argument("name")
+@shared
+def purge(run: Run, name: str) -> None:
+    """Delete everything in an INACTIVE realm, for good. NAME is its name or id."""
+    progress = None if run.json else counter(f"purging realm {printable(name)}")
+    purged = with_kernel(run, lambda kernel: kernel.realms.purge(name, progress), writable=True)
+    if progress:
+        click.echo(err=True)
+    _answer(run, purged, "purged")
+
+
+@realm.command()
+@click.argument("name")
+@shared
+def delete(run: Run, name: str) -> None:
+    """Remove a PURGED realm from the list. NAME is its name or id."""
+    with_kernel(run, lambda kernel: kernel.realms.delete(name), writable=True)
+    if run.json:
+        click.echo(to_json({"deleted": name}))
+    else:
+        click.echo(f"Realm {printable(name)!r} is deleted.")
+
+
+def described(one: Realm) -> dict[str, object]:
+    """A realm as a plain object."""
+    return {
+        "id": one.id,
+        "name": one.name,
+        "state": one.state.value,
+        "created": iso(one.created_ms),
+        "changed": iso(one.changed_ms),
+        "properties": one.properties,
+    }
+
+
+def counter(title: str) -> Callable[[int], None] | None:
+    """A function that shows a growing number on the terminal; None if there is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(done: int) -> None:
+        click.echo(f"\r{title}: {done:,} deleted", nl=False, err=True)
+
+    return show
+
+
+def _answer(run: Run, one: Realm, done: str) -> None:
+    if run.json:
+        click.echo(to_json(described(one)))
+    else:
+        click.echo(f"Realm {printable(one.name)!r} is {done}; it is {one.state.value}.")

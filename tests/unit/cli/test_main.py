@@ -1,0 +1,120 @@
+"""The command line in process: answers, failures and exit codes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import headgate
+from headgate.cli.main import run
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No setting comes from whoever runs the tests."""
+    monkeypatch.setattr("headgate.cli.options.environment", dict)
+
+
+def test_version_names_what_runs_here(capsys: Capture) -> None:
+    """`headgate version --json` is one object."""
+    assert run(["version", "--json"]) == 0
+
+    found = json.loads(capsys.readouterr().out)
+    assert found["headgate"] == headgate.__version__
+    assert set(found) == {"headgate", "python", "apsw", "sqlite", "asyncpg", "platform"}
+
+
+def test_version_is_readable(capsys: Capture) -> None:
+    """`headgate version` begins with our own."""
+    assert run(["version"]) == 0
+
+    assert capsys.readouterr().out.startswith(f"headgate {headgate.__version__}\npython 3.")
+
+
+def test_a_missing_driver_is_no_failure(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An optional part that is not installed is said to be so."""
+    monkeypatch.setattr("headgate.cli.version.OPTIONAL", ("no-such-package",))
+
+    assert run(["version"]) == 0
+    assert "no-such-package not installed\n" in capsys.readouterr().out
+
+
+def test_settings_are_listed_with_value_and_source(capsys: Capture) -> None:
+    """`headgate settings --json` is a list of objects, passwords masked."""
+    backend = "postgresql://u:p@h/d"
+    assert run(["settings", "--json", "--backend", backend, "--set", "cache.bytes=1"]) == 0
+
+    found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+    assert found["backend"]["value"] == "postgresql://u:***@h/d"
+    assert found["backend"]["source"] == "flag"
+    assert (found["cache.bytes"]["value"], found["cache.bytes"]["source"]) == (1, "--set")
+    assert found["cache.bytes"]["default"] > 1
+
+
+def test_settings_are_a_table_for_people(capsys: Capture, tmp_path: Path) -> None:
+    """`headgate settings` prints one line for each setting."""
+    config = tmp_path / "headgate.toml"
+    config.write_text("[log]\nlevel = 'debug'\n")
+    assert run(["settings", "--config", str(config)]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["NAME", "VALUE", "SOURCE", "DEFAULT", "UNIT", "HELP"]
+    assert next(line for line in lines if line.startswith("log.level ")).split()[1:4] == [
+        "debug",
+        "config",
+        "file",
+    ]
+
+
+def test_without_a_command_there_is_help(capsys: Capture) -> None:
+    """`headgate` and `headgate realm` alone print what they can do."""
+    assert run([]) == 0
+    assert run(["realm"]) == 0
+
+    assert capsys.readouterr().out.count("Commands:") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no-such"], "no such command 'no-such'. Try `headgate --help`"),
+        (["realm", "create"], "missing argument 'NAME'. Try `headgate realm create --help`"),
+        (["settings", "--set", "cache.bytes=x"], "setting 'cache.bytes' from --set cannot be used"),
+        (["settings", "--config", "no/such.toml"], "config file 'no/such.toml' cannot be read: No"),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_code_2(
+    arguments: list[str], message: str, capsys: Capture
+) -> None:
+    """A mistake of the caller says what, why and what to do."""
+    assert run(arguments) == 2
+
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"headgate: error: {message}")
+    assert captured.err.count("\n") == 1
+
+
+def test_with_json_a_failure_is_an_object(capsys: Capture) -> None:
+    """Scripts get type, message and fix on standard error."""
+    assert run(["settings", "--json", "--set", "cache.bytes=x"]) == 2
+
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert json.loads(captured.err)["error"] == {
+        "type": "BadSetting",
+        "message": "setting 'cache.bytes' from --set cannot be used: "
+        "'x' is not a whole number of at least 0 (bytes)",
+        "fix": "Correct the value",
+    }
+
+
+def test_a_config_file_that_is_no_text_is_refused(capsys: Capture, tmp_path: Path) -> None:
+    """Bytes that are no UTF-8 are named as such."""
+    config = tmp_path / "headgate.toml"
+    config.write_bytes(b"\xff")
+
+    assert run(["settings", "--config", str(config)]) == 2
+    assert "it is no UTF-8" in capsys.readouterr().err

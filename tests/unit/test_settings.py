@@ -1,0 +1,189 @@
+"""Settings: the order of sources, refusals that help, and secrets that stay secret."""
+
+from pathlib import Path
+
+import pytest
+
+from headgate.errors import BadSetting
+from headgate.settings import (
+    BACKEND,
+    CACHE_SIZE,
+    COMMIT_TIMEOUT,
+    DATA,
+    LOG_LEVEL,
+    POSTGRESQL_CONNECTIONS,
+    SETTINGS,
+    Settings,
+    load,
+    mask,
+)
+
+
+def source_of(settings: Settings, name: str) -> str:
+    return next(value.source for value in settings if value.setting.name == name)
+
+
+def test_every_setting_has_its_default() -> None:
+    """Without any source each setting has a value, and says that it is the default."""
+    settings = load()
+
+    assert [value.setting for value in settings] == list(SETTINGS)
+    assert {value.source for value in settings} == {"default"}
+
+
+def test_every_default_would_be_accepted() -> None:
+    """No default breaks the rule of its own setting."""
+    values = [value for value in load() if value.value != ""]
+
+    assert [value.setting.parse(value.value) for value in values] == [
+        value.value for value in values
+    ]
+
+
+def test_names_and_variables_are_unique() -> None:
+    """No two settings share a name, an alias or an environment variable."""
+    names = [name for setting in SETTINGS for name in (setting.name, *setting.aliases)]
+
+    assert len(set(names)) == len(names)
+    assert len({setting.variable for setting in SETTINGS}) == len(SETTINGS)
+
+
+def test_later_sources_win() -> None:
+    """Flag beats --set beats environment beats config file beats default."""
+    file = "[cache]\nbytes = 1\n[commit]\ntimeout-seconds = 1\n[log]\nlevel = 'info'\n"
+    environ = {"HEADGATE_CACHE_BYTES": "2", "HEADGATE_LOG_LEVEL": "error", "HEADGATE_DATA": "/e"}
+    sets = ["cache.bytes=3", "data=/s"]
+    settings = load(flags={"data": "/f", "backend": None}, sets=sets, environ=environ, file=file)
+
+    assert settings[COMMIT_TIMEOUT] == 1.0
+    assert settings[LOG_LEVEL] == "error"
+    assert settings[CACHE_SIZE] == 3
+    assert settings[DATA] == Path("/f")
+    assert settings[BACKEND] == ""
+    assert [source_of(settings, name) for name in ("commit.timeout-seconds", "log.level")] == [
+        "config file",
+        "environment",
+    ]
+    assert [source_of(settings, name) for name in ("cache.bytes", "data", "backend")] == [
+        "--set",
+        "flag",
+        "default",
+    ]
+
+
+def test_dots_and_dashes_are_underscores_in_the_environment() -> None:
+    """`postgresql.connections-max` is HEADGATE_POSTGRESQL_CONNECTIONS_MAX."""
+    settings = load(environ={"HEADGATE_POSTGRESQL_CONNECTIONS_MAX": "7"})
+
+    assert settings[POSTGRESQL_CONNECTIONS] == 7
+
+
+def test_a_config_file_may_use_tables_or_dotted_names() -> None:
+    """Nested tables, dotted keys and quoted names say the same."""
+    for file in ("[cache]\nbytes = 5", "cache.bytes = 5", '"cache.bytes" = 5', "cache = {bytes=5}"):
+        assert load(file=file)[CACHE_SIZE] == 5
+
+
+def test_an_alias_sets_the_setting_it_stands_for() -> None:
+    """Gravitino's own name of a setting is understood."""
+    settings = load(sets=["gravitino.entity.store.relational.maxConnections=9"])
+
+    assert settings[POSTGRESQL_CONNECTIONS] == 9
+
+
+@pytest.mark.parametrize(
+    ("source", "nearest"),
+    [
+        ({"sets": ["cache.byte=1"]}, "'cache.bytes'"),
+        ({"file": "[cache]\nbyte = 1"}, "'cache.bytes'"),
+        ({"environ": {"HEADGATE_LOG_LEVL": "info"}}, "'HEADGATE_LOG_LEVEL'"),
+        ({"sets": ["?=1"]}, "the nearest known name is"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_nearest_known_one(
+    source: dict[str, object], nearest: str
+) -> None:
+    """A misspelt setting never passes silently, whatever its source."""
+    with pytest.raises(BadSetting) as caught:
+        load(**source)  # type: ignore[arg-type]
+
+    assert "is unknown" in caught.value.what
+    assert nearest in caught.value.why
+
+
+@pytest.mark.parametrize(
+    ("pair", "expected"),
+    [
+        ("cache.bytes=many", "a whole number of at least 0 (bytes)"),
+        ("cache.bytes=-1", "a whole number of at least 0 (bytes)"),
+        ("cache.bytes=1.5", "a whole number"),
+        ("commit.timeout-seconds=0", "a number of at least 0.1 (seconds)"),
+        ("commit.timeout-seconds=nan", "a number"),
+        ("commit.timeout-seconds=inf", "a number"),
+        ("log.level=loud", "one of debug, info, warning, error"),
+        ("data=", "a path"),
+    ],
+)
+def test_a_bad_value_is_refused_with_what_is_expected(pair: str, expected: str) -> None:
+    """The refusal names the setting, its source, the value and what would be right."""
+    name, _, text = pair.partition("=")
+    with pytest.raises(BadSetting) as caught:
+        load(sets=[pair])
+
+    assert caught.value.what == f"setting {name!r} from --set cannot be used"
+    assert caught.value.why.startswith(f"{text!r} is not {expected}")
+
+
+@pytest.mark.parametrize("value", ["true", "[1]", "1979-05-27"])
+def test_a_config_file_value_of_another_kind_is_refused(value: str) -> None:
+    """Flags, lists and dates are no values of ours."""
+    with pytest.raises(BadSetting, match="from config file cannot be used"):
+        load(file=f"cache.bytes = {value}")
+
+
+def test_a_config_file_that_is_no_toml_is_refused() -> None:
+    """The refusal says where the file breaks."""
+    with pytest.raises(BadSetting, match="line 1"):
+        load(file="cache.bytes = ?")
+
+
+def test_set_needs_an_equals_sign() -> None:
+    """`--set cache.bytes` is refused."""
+    with pytest.raises(BadSetting, match="it has no ="):
+        load(sets=["cache.bytes"])
+
+
+def test_variables_of_an_orchestrator_are_left_alone() -> None:
+    """A service called "headgate" gives containers variables that are not meant for us."""
+    load(environ={"HEADGATE_SERVICE_HOST": "10.0.0.1", "HEADGATE_PORT": "tcp://x", "PATH": "/bin"})
+
+
+def test_a_tilde_is_the_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A config file may say `~`, as a shell would."""
+    monkeypatch.setenv("HOME", "/somewhere")
+
+    assert load(file="data = '~/lake'")[DATA] == Path("/somewhere/lake")
+
+
+@pytest.mark.parametrize(
+    ("url", "masked"),
+    [
+        ("postgresql://u:p@h/d", "postgresql://u:***@h/d"),
+        ("postgresql://u:p@ss/word@h:1/d", "postgresql://u:***@h:1/d"),
+        ("postgresql://u@h/d?password=p&x=1", "postgresql://u@h/d?password=***&x=1"),
+        ("postgresql://h:5432/d", "postgresql://h:5432/d"),
+        ("sqlite:///a@b.db", "sqlite:///a@b.db"),
+    ],
+)
+def test_passwords_are_masked(url: str, masked: str) -> None:
+    """A URL is shown without its password, also when the password is not well escaped."""
+    assert mask(url) == masked
+
+
+def test_only_shown_values_are_masked() -> None:
+    """The program gets the password, people do not."""
+    settings = load(sets=["backend=postgresql://u:p@h/d"])
+    value = next(value for value in settings if value.setting is BACKEND)
+
+    assert settings[BACKEND] == "postgresql://u:p@h/d"
+    assert value.shown == "postgresql://u:***@h/d"
