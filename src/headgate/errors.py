@@ -147,3 +147,10 @@ class Closed(Unavailable):
 
 class OutcomeUnknown(HeadgateError):
     """The write was sent and its answer was lost: it may or may not have been applied."""
+
+
+def for_another_caller(error: Exception) -> Exception:
+    """The same error as an object of its own, so that callers do not share a traceback."""
+    if isinstance(error, HeadgateError):
+        return type(error)(error.what, why=error.why, fix=error.fix)
+    return error

@@ -124,7 +124,7 @@ class Backend(Protocol):
         """All rows of all realms without their values, in batches, in any order. Never cached.
 
         Not a snapshot: what is created or deleted meanwhile may be seen or not, all else is seen.
-        The partitions of one count are disjoint and together complete.
+        The partitions of one number of shares are disjoint and together complete.
         """
         ...
 
@@ -132,9 +132,9 @@ class Backend(Protocol):
         """Delete these pointers, whatever their value. Atomic for each. Absence: ignored."""
         ...
 
-    async def delete_realm(self, realm: str) -> None:
-        """Delete all pointers and then all rows of a realm. Not atomic; may be repeated.
+    async def delete_realm(self, realm: str, limit: int) -> int:
+        """Delete some pointers and rows of a realm, pointers first, about `limit` at most.
 
-        Absence: ignored.
+        Not atomic. The answer is how many were deleted; 0 means that nothing is left.
         """
         ...

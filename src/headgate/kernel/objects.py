@@ -11,7 +11,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 import zstandard
@@ -41,6 +41,9 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """Fields written by a newer program: carried along, written back, never looked at."""
 
 
+S = TypeVar("S", bound=Stored)
+
+
 class Foreign(msgspec.Struct, frozen=True):
     """An object of a type this program does not know: its payload, untouched."""
 
@@ -63,11 +66,31 @@ class Encoded(NamedTuple):
     data: bytes
 
 
+class FieldDecoder(Generic[S]):
+    """Decodes the fields of one type, and keeps those it does not know."""
+
+    def __init__(self, cls: type[S]) -> None:
+        assert cls.__struct_encode_fields__[-1] == "?", "`unknown` is encoded last"
+        self._known = frozenset(cls.__struct_encode_fields__)
+        self._decoder = msgspec.msgpack.Decoder(cls)
+
+    def decode(self, payload: bytes) -> S:
+        """The value with these fields."""
+        value = self._decoder.decode(payload)
+        if map_header(payload)[0] == len(self._known) - 1:
+            return value
+        fields = msgspec.msgpack.decode(payload, type=dict[str, msgspec.Raw])
+        unknown = {
+            name: msgspec.Raw(bytes(raw)) for name, raw in fields.items() if name not in self._known
+        }
+        return msgspec.structs.replace(value, unknown=unknown) if unknown else value
+
+
 class ObjectTypes:
     """The types this program knows."""
 
     def __init__(self, types: Iterable[ObjectType]) -> None:
-        self._decoders: dict[str, tuple[msgspec.msgpack.Decoder[Any], int]] = {}
+        self._decoders: dict[str, FieldDecoder[Any]] = {}
         self._names: dict[type, str] = {}
         for name, cls in types:
             check_type_name(name)
@@ -77,9 +100,7 @@ class ObjectTypes:
                     why=f"the name or {cls.__name__} is registered already",
                     fix="Give each stored type one name of its own",
                 )
-            assert cls.__struct_encode_fields__[-1] == "?", "`unknown` is encoded last"
-            fields = len(cls.__struct_fields__) - 1  # without `unknown`
-            self._decoders[name] = (msgspec.msgpack.Decoder(cls), fields)
+            self._decoders[name] = FieldDecoder(cls)
             self._names[cls] = name
 
     def name_of(self, value: Stored | Foreign) -> str:
@@ -98,7 +119,7 @@ class ObjectTypes:
     def encode(self, realm: str, id: int, value: Stored | Foreign) -> Encoded:
         """The stored form of an object."""
         name = self.name_of(value)
-        payload = value.payload if isinstance(value, Foreign) else _encode_fields(value)
+        payload = value.payload if isinstance(value, Foreign) else encode_fields(value)
         flags = PLAIN
         if len(payload) > COMPRESS_ABOVE_BYTES:
             flags, payload = ZSTD, zstandard.compress(payload, 1)
@@ -114,17 +135,14 @@ class ObjectTypes:
     def decode(self, realm: str, encoded: Encoded) -> Stored | Foreign:
         """The object in these bytes; `CorruptRow` if they are not what was written."""
         payload = _open_envelope(realm, encoded)
-        known = self._decoders.get(encoded.type)
-        if known is None:
+        decoder = self._decoders.get(encoded.type)
+        if decoder is None:
             return Foreign(encoded.type, payload)
-        decoder, fields = known
         try:
             value: Stored = decoder.decode(payload)
-            if map_header(payload)[0] == fields:
-                return value
-            return _with_unknown(value, payload)
         except msgspec.MsgspecError as error:
             raise _corrupt(realm, encoded, str(error)) from error
+        return value
 
 
 def check_type_name(name: str) -> None:
@@ -135,6 +153,16 @@ def check_type_name(name: str) -> None:
             why=f"it must be 1 to {TYPE_NAME_CHARS_MAX} characters of a-z, 0-9 and -",
             fix="Choose another name",
         )
+
+
+def encode_fields(value: Stored) -> bytes:
+    """The map of all fields, the unknown ones among them."""
+    unknown = value.unknown
+    data = msgspec.msgpack.encode(msgspec.structs.replace(value, unknown={}) if unknown else value)
+    count, start = map_header(data)
+    body = data[start : -len(_UNKNOWN_EMPTY)]
+    extra = b"".join(msgspec.msgpack.encode(name) + bytes(raw) for name, raw in unknown.items())
+    return _map_of(count - 1 + len(unknown)) + body + extra
 
 
 def expect(value: object, cls: type[T], id: int) -> T:
@@ -208,26 +236,8 @@ def map_header(payload: bytes) -> tuple[int, int]:
     return 0, 0
 
 
-def _encode_fields(value: Stored) -> bytes:
-    """The map of all fields, the unknown ones among them."""
-    unknown = value.unknown
-    data = msgspec.msgpack.encode(msgspec.structs.replace(value, unknown={}) if unknown else value)
-    count, start = map_header(data)
-    body = data[start : -len(_UNKNOWN_EMPTY)]
-    extra = b"".join(msgspec.msgpack.encode(name) + bytes(raw) for name, raw in unknown.items())
-    return _map_of(count - 1 + len(unknown)) + body + extra
-
-
 def _map_of(count: int) -> bytes:
     return bytes([0x80 | count]) if count < 16 else b"\xde" + count.to_bytes(2, "big")
-
-
-def _with_unknown(value: Stored, payload: bytes) -> Stored:
-    """This value with those fields of its stored form that its type does not have."""
-    fields = msgspec.msgpack.decode(payload, type=dict[str, msgspec.Raw])
-    known = type(value).__struct_encode_fields__
-    unknown = {name: msgspec.Raw(bytes(raw)) for name, raw in fields.items() if name not in known}
-    return msgspec.structs.replace(value, unknown=unknown) if unknown else value
 
 
 def _open_envelope(realm: str, encoded: Encoded) -> bytes:

@@ -59,10 +59,10 @@ class ScannedRow(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """Share `index` of `count` of a scan."""
+    """One of the shares a scan is divided into, counted from 0."""
 
-    index: int
-    count: int
+    share: int
+    shares: int
 
 
 WHOLE = Partition(0, 1)

@@ -1,0 +1,81 @@
+"""Turns a finished draft into the objects of one commit."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from headgate.ids import Ids
+from headgate.kernel.draft import Draft, Staged
+from headgate.kernel.head import NOTHING, Changes, Head, encode_root
+from headgate.kernel.objects import ObjectTypes, Stored
+from headgate.kernel.pages import Page, size
+from headgate.limits import CHANGES_INLINE_BYTES_MAX, ROOTS_BYTES_MAX, TAIL_COMMITS
+
+_encode = msgspec.msgpack.encode
+
+
+class Assembled(NamedTuple):
+    """All that one commit stores: its head is the last of the objects."""
+
+    id: int
+    head: Head
+    objects: list[Staged]
+
+
+def assemble(draft: Draft, types: ObjectTypes, ids: Ids) -> Assembled:
+    """The objects to store for this draft. Ids are given here, so the head's is the newest."""
+    objects = list(draft.staged)
+
+    def store(value: Stored) -> int:
+        id = ids.next()
+        objects.append(Staged(types.encode(draft.base.realm, id, value), value))
+        return id
+
+    def store_below(page: Page) -> Page:
+        """The page with every child stored."""
+        children = tuple(
+            store(store_below(child)) if isinstance(child, Page) else child
+            for child in page.children
+        )
+        return msgspec.structs.replace(page, children=children)
+
+    _fit_roots(draft)
+    roots = dict(draft.base.head.roots)
+    for name in sorted(draft.trees):
+        root = draft.trees[name].root
+        if root is not draft.base.root(name):
+            roots[name] = encode_root(store_below(root))
+    head = msgspec.structs.replace(
+        draft.base.head,
+        seq=draft.seq,
+        tail=(draft.base.id, *draft.base.head.tail)[:TAIL_COMMITS] if draft.base.id else (),
+        roots=roots,
+        marks=draft.marks,
+        sealed=draft.sealed,
+        groups=msgspec.Raw(_encode(draft.groups)),
+        replaced=msgspec.Raw(_encode(_replaced(draft))),
+        spilled=0,
+    )
+    if len(bytes(head.groups)) + len(bytes(head.replaced)) > CHANGES_INLINE_BYTES_MAX:
+        spilled = store(Changes(head.groups, head.replaced))
+        head = msgspec.structs.replace(head, groups=NOTHING, replaced=NOTHING, spilled=spilled)
+    return Assembled(store(head), head, objects)
+
+
+def _fit_roots(draft: Draft) -> None:
+    """Spill the largest roots into pages of their own until all roots fit into the head."""
+    sizes = {name: len(bytes(raw)) for name, raw in draft.base.head.roots.items()}
+    sizes |= {name: size(tree.root) for name, tree in draft.trees.items()}
+    while sum(sizes.values()) > ROOTS_BYTES_MAX:
+        largest = max(sizes, key=lambda name: sizes[name])
+        tree = draft.tree(largest)
+        if tree.root.level and len(tree.root.children) == 1:
+            return  # a head of very many small indexes: there is nothing left to spill
+        tree.root = Page(tree.root.level + 1, (b"",), (), (tree.root,))
+        sizes[largest] = size(tree.root)
+
+
+def _replaced(draft: Draft) -> list[int]:
+    """The stored objects this commit no longer uses."""
+    pages = [id for tree in draft.trees.values() for id in tree.replaced]
+    return pages + draft.discarded

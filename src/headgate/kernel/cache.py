@@ -1,0 +1,135 @@
+"""A cache of decoded immutable objects: sized in bytes, least recently used first out, single-flight.
+
+What is in it never changes, so nothing ever has to be invalidated.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Collection
+from typing import NamedTuple
+
+import msgspec
+
+Key = tuple[str, int]
+PartKey = tuple[str, int, str]  # something decoded out of an object
+Loaded = dict[Key, tuple[object, int]]
+Loader = Callable[[list[Key]], Awaitable[Loaded]]
+
+
+class CacheStatistics(msgspec.Struct, frozen=True):
+    """What a cache holds and what it did since it was made."""
+
+    entries: int
+    bytes: int
+    capacity_bytes: int
+    hits: int
+    misses: int
+    joined: int  # misses that waited for a load under way instead of starting one
+    evictions: int
+    rejected: int  # values larger than the whole cache
+
+
+class _Entry(NamedTuple):
+    value: object
+    bytes: int
+
+
+class Cache:
+    """Values by (realm, id). A capacity of 0 keeps nothing."""
+
+    def __init__(self, capacity_bytes: int) -> None:
+        self._capacity_bytes = capacity_bytes
+        self._entries: OrderedDict[Key | PartKey, _Entry] = OrderedDict()
+        self._loads: dict[Key, asyncio.Future[None]] = {}
+        self._bytes = 0
+        self._hits = self._misses = self._joined = self._evictions = self._rejected = 0
+
+    def find(self, key: Key | PartKey) -> object | None:
+        """The value, if it is at hand."""
+        entry = self._entries.get(key)
+        if entry is None:
+            self._misses += 1
+            return None
+        self._hits += 1
+        self._entries.move_to_end(key)
+        return entry.value
+
+    def put(self, key: Key | PartKey, value: object, bytes: int) -> None:
+        """Keep a value that takes about this many bytes."""
+        if bytes > self._capacity_bytes:
+            self._rejected += 1
+            return
+        old = self._entries.pop(key, None)
+        self._bytes += bytes - (old.bytes if old else 0)
+        self._entries[key] = _Entry(value, bytes)
+        while self._bytes > self._capacity_bytes:
+            _, evicted = self._entries.popitem(last=False)
+            self._bytes -= evicted.bytes
+            self._evictions += 1
+
+    def drop(self, key: Key) -> None:
+        """Forget a value, because it was deleted."""
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._bytes -= entry.bytes
+
+    async def load(self, keys: Collection[Key], loader: Loader) -> dict[Key, object]:
+        """The values of these keys; absent ones are not in the answer.
+
+        A key that another caller is loading is waited for, not loaded again. If that caller fails
+        or is cancelled, the waiting one loads for itself.
+        """
+        found: dict[Key, object] = {}
+        wanted = []
+        for key in dict.fromkeys(keys):
+            value = self.find(key)
+            if value is None:
+                wanted.append(key)
+            else:
+                found[key] = value
+        if not wanted:
+            return found
+        joined = {key: load for key in wanted if (load := self._loads.get(key))}
+        self._joined += len(joined)
+        own = [key for key in wanted if key not in joined]
+        if own:
+            found |= await self._load_own(own, loader)
+        for load in joined.values():
+            await asyncio.shield(load)
+        again = [key for key in joined if not self._take(key, found)]
+        if again:
+            found |= await self._load_own(again, loader)
+        return found
+
+    def statistics(self) -> CacheStatistics:
+        """What the cache holds and what it did."""
+        return CacheStatistics(
+            entries=len(self._entries),
+            bytes=self._bytes,
+            capacity_bytes=self._capacity_bytes,
+            hits=self._hits,
+            misses=self._misses,
+            joined=self._joined,
+            evictions=self._evictions,
+            rejected=self._rejected,
+        )
+
+    def _take(self, key: Key, into: dict[Key, object]) -> bool:
+        entry = self._entries.get(key)
+        if entry is not None:
+            into[key] = entry.value
+        return entry is not None
+
+    async def _load_own(self, keys: list[Key], loader: Loader) -> dict[Key, object]:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loads.update(dict.fromkeys(keys, done))
+        try:
+            loaded = await loader(keys)
+            for key, (value, bytes) in loaded.items():
+                self.put(key, value, bytes)
+        finally:
+            for key in keys:
+                if self._loads.get(key) is done:
+                    del self._loads[key]
+            done.set_result(None)
+        return {key: value for key, (value, _) in loaded.items()}

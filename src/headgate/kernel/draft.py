@@ -1,0 +1,249 @@
+"""The working state of a batch of attempts: what they read, what they changed, what gets written.
+
+An attempt is a pure function of its draft. It may run several times; it never waits. What it needs and
+is not at hand raises `Missing`, and it is run again once that was fetched.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeVar
+
+from headgate.errors import BadName, InvalidInput, PointerSealed, TooLarge
+from headgate.ids import Ids
+from headgate.kernel import operations
+from headgate.kernel.head import ADDED, REMOVED, UPDATED, Change, Group, encode_note
+from headgate.kernel.index import HeadView, PageShelf, after_prefix
+from headgate.kernel.objects import Encoded, Foreign, ObjectTypes, Stored, expect
+from headgate.kernel.pages import Page
+from headgate.kernel.tree import Missing, Tree
+from headgate.limits import INDEX_KEY_BYTES_MAX, INDEX_VALUE_BYTES_MAX
+
+T = TypeVar("T")
+
+
+class Savepoint(NamedTuple):
+    """All that an attempt can change, as it was before."""
+
+    trees: dict[str, tuple[Page, int]]
+    staged: int
+    discarded: int
+    marks: dict[str, int]
+    sealed: bool
+
+
+class Staged(NamedTuple):
+    """An object that is to be stored, and its stored form."""
+
+    encoded: Encoded
+    value: Stored | Foreign
+
+
+class Draft:
+    """What an attempt sees of a head and does to it."""
+
+    def __init__(
+        self, base: HeadView, shelf: PageShelf, ids: Ids, types: ObjectTypes, now_ms: int
+    ) -> None:
+        self.base = base
+        self.now_ms = now_ms
+        self.sealed = base.head.sealed
+        self.marks = dict(base.head.marks)
+        self.trees: dict[str, Tree] = {}
+        self.staged: list[Staged] = []
+        self.discarded: list[int] = []
+        self.groups: list[Group] = []
+        self._shelf = shelf
+        self._ids = ids
+        self._types = types
+        self._note: Any = None
+        self._touched: dict[tuple[str, bytes], bytes | None] = {}
+
+    # What an attempt uses
+
+    @property
+    def seq(self) -> int:
+        """The sequence number this commit will have."""
+        return self.base.head.seq + 1
+
+    def index(self, name: str) -> "IndexDraft":
+        """An index of the head, to read and to change."""
+        if name == operations.INDEX:
+            raise BadName(
+                f"index {name!r} cannot be opened",
+                why="the kernel keeps operation ids in it",
+                fix="Choose another name",
+            )
+        return IndexDraft(self, name)
+
+    def new_id(self) -> int:
+        """A new id, for an entity or an object."""
+        return self._ids.next()
+
+    def stage(self, value: Stored | Foreign, id: int | None = None) -> int:
+        """Store this immutable object with the commit; the answer is its id."""
+        id = self._ids.next() if id is None else id
+        self.staged.append(Staged(self._types.encode(self.base.realm, id, value), value))
+        return id
+
+    def fetch(self, id: int, cls: type[T]) -> T:
+        """An immutable object that is stored, or was staged in this batch."""
+        for staged in reversed(self.staged):
+            if staged.encoded.id == id:
+                return expect(staged.value, cls, id)
+        found = self._shelf.find_object(id)
+        if found is None:
+            raise Missing((id,))
+        return expect(found, cls, id)
+
+    def discard(self, id: int) -> None:
+        """Say that a stored object is no longer used once this commit is made."""
+        self.discarded.append(id)
+
+    def mark(self, name: str, value: int) -> None:
+        """Set a small number that readers of the head see without opening an index."""
+        self.marks[name] = value
+
+    def seal(self) -> None:
+        """Let this be the last commit of the pointer."""
+        self.sealed = True
+
+    def note(self, note: Any) -> None:  # noqa: ANN401  whatever msgpack can hold
+        """Say in the commit log what this attempt was about."""
+        self._note = note
+
+    # What the committer uses
+
+    def savepoint(self) -> Savepoint:
+        """Where `restore` can go back to; begins a new attempt."""
+        self._note = None
+        self._touched = {}
+        return Savepoint(
+            {name: (tree.root, len(tree.replaced)) for name, tree in self.trees.items()},
+            len(self.staged),
+            len(self.discarded),
+            dict(self.marks),
+            self.sealed,
+        )
+
+    def restore(self, savepoint: Savepoint) -> None:
+        """Undo the attempt that began at this savepoint."""
+        for name in list(self.trees):
+            before = savepoint.trees.get(name)
+            if before is None:
+                del self.trees[name]
+            else:
+                self.trees[name].root = before[0]
+                del self.trees[name].replaced[before[1] :]
+        del self.staged[savepoint.staged :]
+        del self.discarded[savepoint.discarded :]
+        self.marks = dict(savepoint.marks)
+        self.sealed = savepoint.sealed
+
+    def check_open(self) -> None:
+        """Refuse an attempt on a sealed pointer."""
+        if self.sealed:
+            raise PointerSealed(
+                "nothing can be committed",
+                why="what this pointer holds is being dropped",
+                fix="Choose another place",
+            )
+
+    def accept(self, savepoint: Savepoint, operation: bytes) -> bool:
+        """End an attempt: keep what it did as one group, or undo it if it did nothing."""
+        changes = [
+            Change(index, key, _kind(before, after))
+            for (index, key), before in self._touched.items()
+            if (after := self.tree(index).get(key)) != before
+        ]
+        marked = self.marks != savepoint.marks or self.sealed != savepoint.sealed
+        if not (changes or marked or operation):
+            self.restore(savepoint)
+            return False
+        self.groups.append(Group(encode_note(self._note), operation, changes))
+        return True
+
+    @property
+    def changed(self) -> bool:
+        """True if any attempt did something."""
+        return bool(self.groups)
+
+    @property
+    def staged_bytes(self) -> int:
+        """How large the staged objects are together."""
+        return sum(len(staged.encoded.data) for staged in self.staged)
+
+    def tree(self, index: str) -> Tree:
+        """The working tree of an index."""
+        tree = self.trees.get(index)
+        if tree is None:
+            tree = self.trees[index] = Tree(self.base.root(index), self._shelf)
+        return tree
+
+    def touch(self, index: str, key: bytes) -> None:
+        """Remember the value an entry had before this attempt first changed it."""
+        if (index, key) not in self._touched:
+            self._touched[index, key] = self.tree(index).get(key)
+
+
+class IndexDraft:
+    """An index of a draft. Changes are seen by whoever reads the same draft later."""
+
+    __slots__ = ("_draft", "_name")
+
+    def __init__(self, draft: Draft, name: str) -> None:
+        self._draft = draft
+        self._name = name
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value of this key, None if it is absent."""
+        return self._draft.tree(self._name).get(key)
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Add or replace an entry."""
+        _check_size("key", key, INDEX_KEY_BYTES_MAX)
+        _check_size("value", value, INDEX_VALUE_BYTES_MAX)
+        if self.get(key) != value:
+            self._draft.touch(self._name, key)
+            self._draft.tree(self._name).put(key, value)
+
+    def remove(self, key: bytes) -> bool:
+        """Remove an entry; False if it is absent."""
+        if self.get(key) is None:
+            return False
+        self._draft.touch(self._name, key)
+        self._draft.tree(self._name).remove(key)
+        return True
+
+    def scan(self, low: bytes = b"", high: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """The entries with low <= key < high, in order. Collect them before changing the index."""
+        return self._draft.tree(self._name).scan(low, high)
+
+    def prefix(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """The entries whose key begins with a prefix, in order."""
+        return self.scan(prefix, after_prefix(prefix))
+
+    def children(
+        self, prefix: bytes, separator: int = 0, after: bytes | None = None
+    ) -> Iterator[tuple[bytes, bytes | None]]:
+        """The direct children below a prefix; see `Tree.children`."""
+        return self._draft.tree(self._name).children(prefix, separator, after)
+
+
+def _check_size(what: str, value: bytes, limit: int) -> None:
+    if not isinstance(value, bytes):
+        raise InvalidInput(
+            f"the index {what} cannot be stored",
+            why=f"it is a {type(value).__name__}",
+            fix="Index keys and values are bytes",
+        )
+    if len(value) > limit:
+        raise TooLarge(
+            f"the index {what} cannot be stored",
+            why=f"it has {len(value):,} bytes, allowed are {limit:,}",
+            fix="Keep large content in an object and put its id into the index",
+        )
+
+
+def _kind(before: bytes | None, after: bytes | None) -> int:
+    if before is None:
+        return ADDED
+    return REMOVED if after is None else UPDATED

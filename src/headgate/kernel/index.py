@@ -1,0 +1,160 @@
+"""Reading: the indexes of one head, opened lazily and fetched on demand."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TypeVar
+
+from headgate.errors import ObjectNotFound
+from headgate.kernel.head import NO_HEAD, Head, decode_root
+from headgate.kernel.objects import expect
+from headgate.kernel.pages import Page
+from headgate.kernel.records import EMPTY
+from headgate.kernel.store import Store
+from headgate.kernel.tree import Difference, Missing, Tree
+
+R = TypeVar("R")
+
+
+class PageShelf:
+    """The pages of one realm that one reader or batch has needed: fetched once, held until it is done.
+
+    Holding them guarantees progress: a page that was fetched is there at the next try, however small
+    the cache is.
+    """
+
+    __slots__ = ("_held", "_realm", "_store")
+
+    def __init__(self, store: Store, realm: str) -> None:
+        self._store = store
+        self._realm = realm
+        self._held: dict[int, object] = {}
+
+    def find(self, id: int) -> Page | None:
+        """The page, if it is held or cached."""
+        value = self.find_object(id)
+        return None if value is None else expect(value, Page, id)
+
+    def find_object(self, id: int) -> object | None:
+        """The object, if it is held or cached."""
+        return self._held.get(id) or self._store.find(self._realm, id)
+
+    def clear(self) -> None:
+        """Hold nothing any more."""
+        self._held.clear()
+
+    async def fetch(self, missing: Missing) -> None:
+        """Bring what is missing; `ObjectNotFound` if the database does not have it."""
+        found = await self._store.fetch(self._realm, missing.ids)
+        lost = [id for id in missing.ids if id not in found]
+        if lost:
+            raise ObjectNotFound(
+                f"objects {lost} of realm {self._realm!r} do not exist",
+                why="a commit refers to them and they are not stored",
+                fix="The commit may be older than the retention; else restore a backup",
+            )
+        self._held |= found
+
+
+class HeadView:
+    """One commit of one pointer, opened for reading. An EMPTY pointer reads as one without entries."""
+
+    def __init__(self, store: Store, realm: str, id: int, head: Head = NO_HEAD) -> None:
+        self.id = id
+        self.realm = realm
+        self.head = head
+        self._store = store
+
+    def root(self, index: str) -> Page:
+        """The root page of an index."""
+        return self._store.find_root(self.realm, self.id, index) or self._decode_root(index)
+
+    def index(self, name: str) -> "Index":
+        """An index of this head."""
+        return Index(self.root(name), self._store, self.realm)
+
+    def _decode_root(self, index: str) -> Page:
+        page = decode_root(self.head, index)
+        self._store.keep_root(self.realm, self.id, index, page)
+        return page
+
+
+class Index:
+    """An index as one head has it."""
+
+    __slots__ = ("_shelf", "tree")
+
+    def __init__(self, root: Page, store: Store, realm: str) -> None:
+        self._shelf = PageShelf(store, realm)
+        self.tree = Tree(root, self._shelf)
+
+    async def get(self, key: bytes) -> bytes | None:
+        """The value of this key, None if it is absent."""
+        while True:
+            try:
+                return self.tree.get(key)
+            except Missing as missing:
+                await self._shelf.fetch(missing)
+
+    async def scan(
+        self, low: bytes = b"", high: bytes | None = None
+    ) -> AsyncIterator[tuple[bytes, bytes]]:
+        """The entries with low <= key < high, in order."""
+
+        def walk(last: tuple[bytes, bytes] | None) -> Iterator[tuple[bytes, bytes]]:
+            return self.tree.scan(low if last is None else last[0] + b"\0", high)
+
+        async for entry in self._walked(walk):
+            yield entry
+
+    async def prefix(self, prefix: bytes) -> AsyncIterator[tuple[bytes, bytes]]:
+        """The entries whose key begins with a prefix, in order."""
+        async for entry in self.scan(prefix, after_prefix(prefix)):
+            yield entry
+
+    async def children(
+        self, prefix: bytes, separator: int = 0, after: bytes | None = None
+    ) -> AsyncIterator[tuple[bytes, bytes | None]]:
+        """The direct children below a prefix; see `Tree.children`."""
+
+        def walk(last: tuple[bytes, bytes | None] | None) -> Iterator[tuple[bytes, bytes | None]]:
+            return self.tree.children(prefix, separator, after if last is None else last[0])
+
+        async for child in self._walked(walk):
+            yield child
+
+    async def difference(self, new: "Index") -> list[Difference]:
+        """What changed from this index to `new`, at the cost of what changed."""
+        while True:
+            try:
+                return self.tree.difference(new.tree)
+            except Missing as missing:
+                await asyncio.gather(self._shelf.fetch(missing), new._shelf.fetch(missing))
+
+    async def _walked(self, walk: Callable[[R | None], Iterator[R]]) -> AsyncIterator[R]:
+        """All entries of a walk, which after each fetch goes on behind the last one."""
+        last: R | None = None
+        while True:
+            before = last
+            try:
+                for entry in walk(last):
+                    last = entry
+                    yield entry
+            except Missing as missing:
+                if last is not before:
+                    self._shelf.clear()  # what is behind us is not needed again
+                await self._shelf.fetch(missing)
+            else:
+                return
+
+
+async def open_head(store: Store, realm: str, id: int | None) -> HeadView:
+    """The head with this id; EMPTY and None read as a head without entries."""
+    if id is None or id == EMPTY:
+        return HeadView(store, realm, EMPTY)
+    return HeadView(store, realm, id, await store.get(realm, id, Head))
+
+
+def after_prefix(prefix: bytes) -> bytes | None:
+    """The smallest key above every key with this prefix, None if there is no such key."""
+    stripped = prefix.rstrip(b"\xff")
+    return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None

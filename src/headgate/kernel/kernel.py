@@ -1,0 +1,113 @@
+"""The kernel as a whole: opened on a backend, closed in order."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from headgate.clock import Clock
+from headgate.ids import IdGenerator, check_clock
+from headgate.kernel.backend import Backend
+from headgate.kernel.cache import Cache
+from headgate.kernel.commit import CommitOptions, Committer
+from headgate.kernel.handle import RealmHandle
+from headgate.kernel.head import HEAD_TYPES
+from headgate.kernel.leases import NODE_LEASE_TYPE, NodeLeases
+from headgate.kernel.levels import FORMAT_LEVEL_TYPE, check_level, raise_level
+from headgate.kernel.log import CommitLog
+from headgate.kernel.objects import ObjectType, ObjectTypes
+from headgate.kernel.pages import PAGE_TYPE
+from headgate.kernel.pointers import Pointers
+from headgate.kernel.realms import REALMS_KEY, Realms
+from headgate.kernel.store import Store
+from headgate.kernel.system import REALMS, SYSTEM_REALM
+from headgate.limits import CACHE_BYTES, IDLE_LANES_MAX
+
+LEVEL = 1
+"""The newest format level this program understands."""
+
+KERNEL_TYPES = (*HEAD_TYPES, PAGE_TYPE, NODE_LEASE_TYPE, FORMAT_LEVEL_TYPE)
+
+
+class KernelOptions(msgspec.Struct, frozen=True):
+    """How a kernel is opened."""
+
+    cache_bytes: int = CACHE_BYTES
+    commit: CommitOptions = CommitOptions()
+    writable: bool = True
+    """False leases no node id; such a kernel can only read."""
+    holder: str = "headgate"
+    """Who leases the node id, for people: host and process."""
+
+
+class Kernel:
+    """Realms, commits and logs on one backend, for one process."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        clock: Clock,
+        entropy: Callable[[], int],
+        options: KernelOptions = KernelOptions(),
+        types: Iterable[ObjectType] = (),
+    ) -> None:
+        self.backend = backend
+        self.clock = clock
+        self.ids = IdGenerator(clock)
+        self.cache = Cache(options.cache_bytes)
+        self.store = Store(backend, ObjectTypes((*KERNEL_TYPES, *types)), self.cache)
+        self.pointers = Pointers(backend)
+        self.committer = Committer(self.store, self.pointers, self.ids, clock, options.commit)
+        self.realms = Realms(self.store, self.pointers, self.committer, self.ids)
+        self.log = CommitLog(self.store, self.pointers)
+        self._options = options
+        self._entropy = entropy
+        self._handles: dict[str, RealmHandle] = {}
+        self._leases = NodeLeases(
+            self.store,
+            clock,
+            self.ids,
+            holder=options.holder,
+            level=LEVEL,
+            entropy=entropy,
+        )
+
+    async def open(self) -> None:
+        """Open the backend, refuse what this program or this clock cannot handle, lease a node id."""
+        try:
+            await self.backend.open()
+            await check_level(self.store, LEVEL)
+            [newest] = await self.pointers.read([REALMS_KEY])
+            if newest is None:
+                await self.backend.create_pointers(SYSTEM_REALM, [REALMS])
+            if self._options.writable:
+                if newest:
+                    check_clock(self.clock.wall_ms(), newest)
+                await self._leases.start()
+                await raise_level(self.store, self._leases, LEVEL, self._entropy)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Finish commits that were taken, give the node id back, close the backend."""
+        await self.committer.close()
+        await self._leases.stop()
+        await self.backend.close()
+
+    async def __aenter__(self) -> "Kernel":
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.shield(self.close())
+
+    def realm(self, id: str) -> RealmHandle:
+        """The realm with this id; whether it serves requests is checked at each operation."""
+        handle = self._handles.get(id)
+        if handle is None:
+            if len(self._handles) >= IDLE_LANES_MAX:
+                self._handles.clear()
+            handle = RealmHandle(id, self.store, self.pointers, self.committer)
+            self._handles[id] = handle
+        return handle

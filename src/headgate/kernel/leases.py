@@ -1,0 +1,178 @@
+"""Node ids: leased by compare-and-swap, renewed by a task, given back on close.
+
+Nobody compares another's clock with its own: the old holder makes ids only for times before the end of
+its lease, the new one only for times behind it, each by its own clock.
+"""
+
+import asyncio
+import zlib
+from collections.abc import Callable, Iterator
+
+from headgate.clock import Clock
+from headgate.errors import BackendUnavailable, HeadgateError, NoNodeId, OutcomeUnknown
+from headgate.ids import IdGenerator, Lease, lease_row
+from headgate.kernel.objects import ObjectType, Stored, expect
+from headgate.kernel.records import Outcome
+from headgate.kernel.store import Store, Versioned
+from headgate.kernel.system import SYSTEM_REALM
+from headgate.limits import (
+    LEASE_BATCH,
+    LEASE_MS,
+    LEASE_RENEW_MS,
+    LEASE_RETRY_SECONDS,
+    NODES,
+)
+
+
+class NodeLease(Stored, frozen=True):
+    """The lease row of one node id."""
+
+    node: int
+    holder: str
+    """Who holds it, for people: host and process."""
+    leased_ms: int
+    ends_ms: int
+    level: int
+    """The newest format level the holder understands."""
+
+
+NODE_LEASE_TYPE = ObjectType("node-lease", NodeLease)
+
+
+class NodeLeases:
+    """This process's lease. The generator may make ids while it is valid, and only then."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        generator: IdGenerator,
+        *,
+        holder: str,
+        level: int,
+        entropy: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._generator = generator
+        self._holder = holder
+        self._level = level
+        self._entropy = entropy
+        self._held: Versioned | None = None
+        self._renewing: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Lease a node id and keep it leased."""
+        await self.acquire()
+        self._renewing = asyncio.create_task(self._keep())
+
+    async def stop(self) -> None:
+        """Give the node id back. If the database does not answer, the lease just runs out."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.gather(self._renewing, return_exceptions=True)
+            self._renewing = None
+        await self.release()
+
+    async def acquire(self) -> None:
+        """Lease a node id that is free; `NoNodeId` if all are taken."""
+        for nodes in self._candidates():
+            rows = await self._store.read_versioned(SYSTEM_REALM, [lease_row(n) for n in nodes])
+            for node in nodes:
+                if await self._try(node, rows.get(lease_row(node))):
+                    return
+        raise NoNodeId(
+            "no node id can be leased",
+            why=f"all {NODES} are held",
+            fix=f"Stop nodes that are not needed; a crashed one frees its id after "
+            f"{LEASE_MS // 60_000} min",
+        )
+
+    async def renew(self) -> None:
+        """Move the end of the lease; take another node id if this one was lost."""
+        held = self._held
+        if held is None or not await self._write(_lease(held).node, held):
+            self._drop()
+            await self.acquire()
+
+    async def release(self) -> None:
+        """Let the lease end now, behind the newest id made under it."""
+        held = self._held
+        if held is None:
+            return
+        self._drop()
+        ends_ms = max(self._clock.wall_ms(), self._generator.last_ms) + 1
+        lease = _lease(held)
+        ended = NodeLease(lease.node, self._holder, lease.leased_ms, ends_ms, self._level)
+        try:
+            await self._store.update(
+                SYSTEM_REALM,
+                lease_row(lease.node),
+                ended,
+                expected=held.version,
+                version=self._entropy(),
+            )
+        except (BackendUnavailable, OutcomeUnknown):
+            return
+
+    async def live(self) -> list[NodeLease]:
+        """The leases of all nodes that run now, as far as this clock can tell."""
+        now_ms = self._clock.wall_ms()
+        rows = await self._store.read_versioned(SYSTEM_REALM, [lease_row(n) for n in range(NODES)])
+        return [lease for row in rows.values() if (lease := _lease(row)).ends_ms > now_ms]
+
+    def _candidates(self) -> Iterator[list[int]]:
+        """All node ids in batches: first the one this holder had last time, most likely."""
+        yield [zlib.crc32(self._holder.encode()) % NODES]
+        start = self._entropy() % NODES
+        for offset in range(0, NODES, LEASE_BATCH):
+            yield [(start + offset + step) % NODES for step in range(LEASE_BATCH)]
+
+    async def _try(self, node: int, row: Versioned | None) -> bool:
+        if row is not None and _lease(row).ends_ms >= self._clock.wall_ms():
+            return False
+        return await self._write(node, row)
+
+    async def _write(self, node: int, row: Versioned | None) -> bool:
+        """Write our lease over this row; True if it is ours now."""
+        now_ms = self._clock.wall_ms()
+        renewed = row is not None and row is self._held
+        leased_ms = _lease(row).leased_ms if row is not None and renewed else now_ms
+        lease = NodeLease(node, self._holder, leased_ms, now_ms + LEASE_MS, self._level)
+        version = self._entropy()
+        id = lease_row(node)
+        try:
+            if row is None:
+                outcome = await self._store.insert(SYSTEM_REALM, id, lease, version)
+            else:
+                outcome = await self._store.update(
+                    SYSTEM_REALM, id, lease, expected=row.version, version=version
+                )
+        except OutcomeUnknown:
+            found = (await self._store.read_versioned(SYSTEM_REALM, [id])).get(id)
+            landed = found is not None and found.version == version
+            outcome = Outcome.APPLIED if landed else Outcome.LOST
+        if outcome is Outcome.LOST:
+            return False
+        self._held = Versioned(lease, version)
+        self._generator.use(Lease(node, leased_ms, lease.ends_ms))
+        return True
+
+    def _drop(self) -> None:
+        self._held = None
+        self._generator.use(None)
+
+    async def _keep(self) -> None:
+        """Renew for ever. Failures are tried again; the generator stops by itself at the end."""
+        wait_seconds = LEASE_RENEW_MS / 1000
+        while True:
+            await self._clock.sleep(wait_seconds)
+            try:
+                await self.renew()
+                wait_seconds = LEASE_RENEW_MS / 1000
+            except HeadgateError:
+                wait_seconds = LEASE_RETRY_SECONDS
+
+
+def _lease(row: Versioned) -> NodeLease:
+    return expect(row.value, NodeLease, 0)

@@ -1,0 +1,232 @@
+"""Realms: isolated tenants of one store, their life cycle, and the commits that move it."""
+
+from collections.abc import Callable
+from enum import Enum
+
+import msgspec
+
+from headgate.errors import IllegalRealmMove, RealmExists, RealmNotActive, RealmNotFound
+from headgate.ids import Ids
+from headgate.kernel.commit import Committer
+from headgate.kernel.draft import Draft
+from headgate.kernel.index import HeadView, open_head
+from headgate.kernel.objects import FieldDecoder, Stored, encode_fields
+from headgate.kernel.pointers import Pointers
+from headgate.kernel.records import PointerKey
+from headgate.kernel.store import Store
+from headgate.kernel.system import REALM_POINTERS, REALMS, SYSTEM_REALM, check_realm_name
+from headgate.limits import PURGE_ROWS_PER_CALL
+
+REALMS_KEY = PointerKey(SYSTEM_REALM, REALMS)
+BY_ID, BY_NAME = "ids", "names"
+
+
+class RealmState(Enum):
+    """Where a realm is in its life."""
+
+    CREATED = "CREATED"
+    """Its name is taken and nothing else."""
+    INITIALIZING = "INITIALIZING"
+    """It is being set up as a new, empty realm."""
+    LOADING = "LOADING"
+    """It is being filled from an export."""
+    ACTIVE = "ACTIVE"
+    """It serves requests; no other state does."""
+    INACTIVE = "INACTIVE"
+    """It is switched off and can be switched on again."""
+    PURGING = "PURGING"
+    """Its data is being deleted; there is no way back."""
+    PURGED = "PURGED"
+    """Its data is gone; only its name is left."""
+
+
+_S = RealmState
+MOVES: dict[RealmState, frozenset[RealmState]] = {
+    _S.CREATED: frozenset({_S.CREATED, _S.INITIALIZING, _S.LOADING, _S.PURGING}),
+    _S.INITIALIZING: frozenset({_S.ACTIVE, _S.INACTIVE, _S.PURGING}),
+    _S.LOADING: frozenset({_S.ACTIVE, _S.INACTIVE, _S.PURGING}),
+    _S.ACTIVE: frozenset({_S.ACTIVE, _S.INACTIVE}),
+    _S.INACTIVE: frozenset({_S.INACTIVE, _S.ACTIVE, _S.PURGING}),
+    _S.PURGING: frozenset({_S.PURGING, _S.PURGED}),
+    _S.PURGED: frozenset({_S.PURGED}),
+}
+
+
+class Realm(Stored, frozen=True):
+    """One realm. Its id is never used again; its name is free once it is deleted."""
+
+    id: str
+    name: str
+    state: RealmState
+    created_ms: int
+    changed_ms: int
+    properties: dict[str, str] = {}
+
+
+_decode = FieldDecoder(Realm).decode
+
+
+class Realms:
+    """The realms of a store. A name or an id says which one is meant; a name goes first."""
+
+    def __init__(self, store: Store, pointers: Pointers, committer: Committer, ids: Ids) -> None:
+        self._store = store
+        self._pointers = pointers
+        self._committer = committer
+        self._ids = ids
+
+    async def list(self) -> list[Realm]:
+        """All realms, by name."""
+        head = await self._head()
+        realms = [_decode(value) async for _, value in head.index(BY_ID).scan()]
+        return sorted(realms, key=lambda realm: (realm.name, realm.id))
+
+    async def get(self, name: str) -> Realm:
+        """The realm with this name or id."""
+        head = await self._head()
+        id = await head.index(BY_NAME).get(name.encode())
+        value = await head.index(BY_ID).get(id or name.encode())
+        if value is None:
+            raise _unknown(name)
+        return _decode(value)
+
+    async def create(self, name: str, properties: dict[str, str] | None = None) -> Realm:
+        """A new realm, set up and ACTIVE. A crash in between leaves one that `activate` completes."""
+        realm = await self.reserve(name, properties)
+        return await self.initialize(realm.id)
+
+    async def reserve(self, name: str, properties: dict[str, str] | None = None) -> Realm:
+        """A new realm that is CREATED and nothing else."""
+        check_realm_name(name)
+        id = str(self._ids.next())
+
+        def attempt(draft: Draft) -> Realm:
+            if draft.index(BY_NAME).get(name.encode()) is not None:
+                raise RealmExists(
+                    f"realm {name!r} cannot be created",
+                    why="there is one of this name",
+                    fix="Choose another name, or delete that one first",
+                )
+            realm = Realm(id, name, _S.CREATED, draft.now_ms, draft.now_ms, properties or {})
+            draft.index(BY_NAME).put(name.encode(), id.encode())
+            _put(draft, realm)
+            draft.note({"realm": name, "id": id, "state": _S.CREATED.value})
+            return realm
+
+        return await self._committer.commit(REALMS_KEY, attempt)
+
+    async def initialize(self, name: str) -> Realm:
+        """Set a reserved realm up and make it ACTIVE. May be repeated after a crash."""
+        realm = await self.get(name)
+        if realm.state is _S.CREATED:
+            realm = await self.move(realm.id, _S.INITIALIZING)
+        if realm.state is _S.INITIALIZING:
+            await self._store.backend.create_pointers(realm.id, REALM_POINTERS)
+        return await self.move(realm.id, _S.ACTIVE)
+
+    async def activate(self, name: str) -> Realm:
+        """Let a realm serve requests: an INACTIVE one again, an unfinished one for the first time."""
+        realm = await self.get(name)
+        if realm.state in {_S.CREATED, _S.INITIALIZING}:
+            return await self.initialize(realm.id)
+        return await self.move(realm.id, _S.ACTIVE)
+
+    async def deactivate(self, name: str) -> Realm:
+        """Switch a realm off, on every node with its next request."""
+        return await self.move((await self.get(name)).id, _S.INACTIVE)
+
+    async def purge(self, name: str, progress: Callable[[int], None] | None = None) -> Realm:
+        """Delete all data of a realm. May be repeated after a crash."""
+        realm = await self.get(name)
+        if realm.state is not _S.PURGED:
+            realm = await self.move(realm.id, _S.PURGING)
+            deleted = 0
+            while more := await self._store.backend.delete_realm(realm.id, PURGE_ROWS_PER_CALL):
+                deleted += more
+                if progress is not None:
+                    progress(deleted)
+        return await self.move(realm.id, _S.PURGED)
+
+    async def delete(self, name: str) -> Realm:
+        """Forget a purged realm and free its name."""
+        known = await self.get(name)
+
+        def attempt(draft: Draft) -> Realm:
+            realm = _get(draft, known.id)
+            if realm.state is not _S.PURGED:
+                raise IllegalRealmMove(
+                    f"realm {realm.name!r} cannot be deleted",
+                    why=f"it is {realm.state.value}",
+                    fix="Only a PURGED realm can be deleted: deactivate it, then purge it",
+                )
+            draft.index(BY_ID).remove(realm.id.encode())
+            draft.index(BY_NAME).remove(realm.name.encode())
+            draft.note({"realm": realm.name, "id": realm.id, "state": "deleted"})
+            return realm
+
+        return await self._committer.commit(REALMS_KEY, attempt)
+
+    async def move(self, id: str, to: RealmState) -> Realm:
+        """Bring a realm into another state; `IllegalRealmMove` if its life does not go that way."""
+
+        def attempt(draft: Draft) -> Realm:
+            realm = _get(draft, id)
+            check_move(realm, to)
+            if realm.state is to:
+                return realm
+            moved = msgspec.structs.replace(realm, state=to, changed_ms=draft.now_ms)
+            _put(draft, moved)
+            draft.note({"realm": realm.name, "id": id, "state": to.value})
+            return moved
+
+        return await self._committer.commit(REALMS_KEY, attempt)
+
+    async def _head(self) -> HeadView:
+        [current] = await self._pointers.read([REALMS_KEY])
+        return await open_head(self._store, SYSTEM_REALM, current)
+
+
+def check_move(realm: Realm, to: RealmState) -> None:
+    """Refuse a move that a realm's life does not allow."""
+    if to not in MOVES[realm.state]:
+        ways = sorted(state.value for state in MOVES[realm.state] - {realm.state})
+        raise IllegalRealmMove(
+            f"realm {realm.name!r} cannot become {to.value}",
+            why=f"it is {realm.state.value}",
+            fix=f"From there it can become {' or '.join(ways)}" if ways else "It can be deleted",
+        )
+
+
+async def check_active(head: HeadView, id: str) -> None:
+    """Refuse a realm that does not serve requests."""
+    value = await head.index(BY_ID).get(id.encode())
+    if value is None:
+        raise _unknown(id)
+    realm = _decode(value)
+    if realm.state is not _S.ACTIVE:
+        raise RealmNotActive(
+            f"realm {realm.name!r} does not serve requests",
+            why=f"it is {realm.state.value}",
+            fix=f"Switch it on with `headgate realm activate {realm.name}`"
+            if realm.state not in {_S.PURGING, _S.PURGED}
+            else "Its data is deleted; create another one",
+        )
+
+
+def _get(draft: Draft, id: str) -> Realm:
+    value = draft.index(BY_ID).get(id.encode())
+    if value is None:
+        raise _unknown(id)
+    return _decode(value)
+
+
+def _put(draft: Draft, realm: Realm) -> None:
+    draft.index(BY_ID).put(realm.id.encode(), encode_fields(realm))
+
+
+def _unknown(name: str) -> RealmNotFound:
+    return RealmNotFound(
+        f"realm {name!r} does not exist",
+        why="no realm has this name or id",
+        fix="`headgate realm list` shows those that do",
+    )

@@ -1,0 +1,71 @@
+"""One swap until its outcome is known: sent, and if the answer is lost sent again and looked up."""
+
+from headgate.clock import Clock
+from headgate.errors import BackendUnavailable, ObjectNotFound, OutcomeUnknown
+from headgate.kernel.assemble import Assembled
+from headgate.kernel.log import commit_at
+from headgate.kernel.objects import split
+from headgate.kernel.records import EMPTY, Outcome, PointerKey, Row, Swap
+from headgate.kernel.store import Store
+from headgate.limits import RESOLVE_PAUSE_SECONDS_MAX, RESOLVE_PAUSE_SECONDS_MIN
+
+
+async def swap_head(
+    store: Store, clock: Clock, key: PointerKey, assembled: Assembled, deadline: float
+) -> Outcome:
+    """Store the objects of a commit and swap its pointer; `OutcomeUnknown` if it stays unknown."""
+    rows = [
+        row for staged in assembled.objects for row in split(key.realm, staged.encoded)
+    ]
+    expected = assembled.head.tail[0] if assembled.head.tail else EMPTY
+    swap = Swap(key, expected, assembled.id)
+    try:
+        outcome = await store.backend.commit(rows, swap)
+    except OutcomeUnknown:
+        outcome = await _resolve(store, clock, rows, swap, assembled.head.seq, deadline)
+    if outcome is Outcome.APPLIED:
+        for staged in assembled.objects:
+            store.keep(key.realm, staged.encoded, staged.value)
+    return outcome
+
+
+async def _resolve(
+    store: Store, clock: Clock, rows: list[Row], swap: Swap, seq: int, deadline: float
+) -> Outcome:
+    """What became of a swap whose answer was lost.
+
+    The same swap is sent again: if it is applied now, the first never was and never will be. If it is
+    lost, the pointer has left the expected value for good, and its history tells by which commit.
+    """
+    pause_seconds = RESOLVE_PAUSE_SECONDS_MIN
+    while clock.seconds() < deadline:
+        try:
+            if await store.backend.commit(rows, swap) is Outcome.APPLIED:
+                return Outcome.APPLIED
+            return await _look_up(store, swap, seq)
+        except (OutcomeUnknown, BackendUnavailable):
+            await clock.sleep(pause_seconds)
+            pause_seconds = min(2 * pause_seconds, RESOLVE_PAUSE_SECONDS_MAX)
+    raise OutcomeUnknown(
+        "the commit may or may not have been made",
+        why="the database stopped answering while it was written",
+        fix="Read before you try again; an operation id makes a repetition safe",
+    )
+
+
+async def _look_up(store: Store, swap: Swap, seq: int) -> Outcome:
+    """Whether the pointer's history holds this swap's commit."""
+    [current] = await store.backend.read_pointers([swap.key])
+    if current == swap.new:
+        return Outcome.APPLIED
+    if not current:
+        return Outcome.LOST  # the pointer was deleted, and with it whatever was committed
+    try:
+        landed = await commit_at(store, swap.key.realm, current, seq)
+    except ObjectNotFound as cut:
+        raise OutcomeUnknown(
+            "the commit may or may not have been made",
+            why="its answer was lost and the history of that time is cut",
+            fix="Read before you try again",
+        ) from cut
+    return Outcome.APPLIED if landed == swap.new else Outcome.LOST

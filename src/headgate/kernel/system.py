@@ -1,0 +1,45 @@
+"""Names that the kernel itself uses, and the rules for all others."""
+
+import re
+
+from headgate.errors import BadName
+from headgate.limits import POINTER_NAME_CHARS_MAX, REALM_NAME_BYTES_MAX
+
+SYSTEM_REALM = "::system::"
+REALMS = "realms"
+REALM_POINTERS = (
+    "root",
+    "catalogs",
+    "principals",
+    "principal-roles",
+    "grants",
+    "immediate-tasks",
+    "policy-mappings",
+)
+
+_POINTER_NAME = re.compile(r"[a-z][a-z0-9-]*(/[A-Za-z0-9_-]+)*")
+
+
+def check_pointer_name(name: str) -> None:
+    """A pointer name is a path of words: "grants", "cat/17/heads/main"."""
+    if not _POINTER_NAME.fullmatch(name) or len(name) > POINTER_NAME_CHARS_MAX:
+        raise BadName(
+            f"{name!r} is no pointer name",
+            why=f"it must be words of a-z, 0-9, - joined by /, {POINTER_NAME_CHARS_MAX} at most",
+            fix="Choose a name like cat/17/heads/main",
+        )
+
+
+def check_realm_name(name: str) -> None:
+    """A realm name is any printable text that is not reserved for the system."""
+    why = ""
+    if not name or name != name.strip():
+        why = "it is empty or has blanks at its ends"
+    elif name.startswith("::"):
+        why = "names that begin with :: are reserved for the system"
+    elif not name.isprintable():
+        why = "it has characters that cannot be printed"
+    elif len(name.encode()) > REALM_NAME_BYTES_MAX:
+        why = f"it is longer than {REALM_NAME_BYTES_MAX} bytes"
+    if why:
+        raise BadName(f"{name!r} is no realm name", why=why, fix="Choose another name")

@@ -1,0 +1,287 @@
+"""A copy-on-write B+-tree over pages: synchronous and pure.
+
+Every change gives a new root that shares all untouched pages with the old one, so a savepoint *is* the
+root. Pages that are not at hand raise `Missing`; the caller fetches them and asks again.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+from headgate.kernel.pages import EMPTY_LEAF, Page, lower_bound, merge, size, split
+from headgate.limits import PAGE_MERGE_BELOW_BYTES, PAGE_MERGED_BYTES_MAX, SCAN_AHEAD_PAGES
+
+
+class Missing(Exception):  # noqa: N818  it is a request, not a failure
+    """These objects are needed and not at hand."""
+
+    def __init__(self, ids: Iterable[int]) -> None:
+        self.ids = tuple(ids)
+        super().__init__(self.ids)
+
+
+class Pages(Protocol):
+    """Where stored pages come from."""
+
+    def find(self, id: int) -> Page | None:
+        """The page, if it is at hand."""
+        ...
+
+
+class Difference(NamedTuple):
+    """A key whose value differs between two trees; None where it is absent."""
+
+    key: bytes
+    old: bytes | None
+    new: bytes | None
+
+
+class Tree:
+    """A root and where its pages come from. Methods that change it replace `root`."""
+
+    __slots__ = ("_pages", "replaced", "root")
+
+    def __init__(self, root: Page, pages: Pages) -> None:
+        self.root = root
+        self.replaced: list[int] = []  # stored pages that the present root no longer uses
+        self._pages = pages
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value of this key, None if it is absent."""
+        page = self.root
+        while page.level:
+            page = self._load(page.children[max(bisect_right(page.keys, key) - 1, 0)])
+        at = bisect_left(page.keys, key)
+        if at < len(page.keys) and page.keys[at] == key:
+            return page.values[at]
+        return None
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Add or replace an entry."""
+        with self._undone_if_missing():
+            pieces = self._put(self.root, key, value, edge=True)
+        while len(pieces) > 1:
+            pieces = split(_over(pieces), at_right_edge=True)
+        self.root = pieces[0]
+
+    def remove(self, key: bytes) -> None:
+        """Remove an entry; nothing happens if it is absent."""
+        with self._undone_if_missing():
+            root = self._remove(self.root, key) or EMPTY_LEAF
+            while root.level and len(root.children) == 1:
+                only = root.children[0]
+                root = self._load(only)
+                self._took(only)
+        self.root = root
+
+    def scan(self, low: bytes = b"", high: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """The entries with low <= key < high, in order."""
+        at: bytes | None = low
+        while at is not None and (high is None or at < high):
+            leaf, upper = self._descend(at, high)
+            start = bisect_left(leaf.keys, at)
+            stop = len(leaf.keys) if high is None else bisect_left(leaf.keys, high)
+            yield from zip(leaf.keys[start:stop], leaf.values[start:stop], strict=True)
+            at = upper
+
+    def children(
+        self, prefix: bytes, separator: int = 0, after: bytes | None = None
+    ) -> Iterator[tuple[bytes, bytes | None]]:
+        """The direct children below a prefix, in order: whole key and value.
+
+        A child's descendants are skipped by seeking past them. A child that has descendants and no
+        entry of its own comes with None. `after` continues behind a child's key.
+        """
+        behind = bytes([separator + 1])
+        at = prefix if after is None else after + behind
+        while True:
+            leaf, upper = self._descend(at, None)
+            index = bisect_left(leaf.keys, at)
+            while index < len(leaf.keys):
+                found = leaf.keys[index]
+                if not found.startswith(prefix):
+                    return
+                end = found.find(separator, len(prefix))
+                child = found if end < 0 else found[:end]
+                if child != prefix:
+                    yield child, leaf.values[index] if end < 0 else None
+                at = child + behind if child != prefix else found + b"\0"
+                index = bisect_left(leaf.keys, at, index + 1)
+            if upper is None:
+                return
+            at = max(at, upper)
+
+    def difference(self, new: "Tree") -> list[Difference]:
+        """What changed from this tree to `new`, in order, at the cost of what changed.
+
+        Both trees are opened level by level; pages that both have are dropped unseen.
+        """
+        mine: list[int | Page] = [self.root]
+        theirs: list[int | Page] = [new.root]
+        for level in range(max(self.root.level, new.root.level), 0, -1):
+            mine, theirs = _without_shared(mine, theirs)
+            mine, theirs = self._open(mine, level), new._open(theirs, level)
+        mine, theirs = _without_shared(mine, theirs)
+        old_entries = self._entries(mine)
+        new_entries = new._entries(theirs)
+        return [
+            Difference(key, old, value)
+            for key in sorted(old_entries.keys() | new_entries.keys())
+            if (old := old_entries.get(key)) != (value := new_entries.get(key))
+        ]
+
+    @contextmanager
+    def _undone_if_missing(self) -> Iterator[None]:
+        mark = len(self.replaced)
+        try:
+            yield
+        except Missing:
+            del self.replaced[mark:]
+            raise
+
+    def _put(self, page: Page, key: bytes, value: bytes, *, edge: bool) -> list[Page]:
+        if not page.level:
+            at = bisect_left(page.keys, key)
+            present = at < len(page.keys) and page.keys[at] == key
+            rest = at + 1 if present else at
+            changed = Page(
+                0,
+                page.keys if present else (*page.keys[:at], key, *page.keys[at:]),
+                (*page.values[:at], value, *page.values[rest:]),
+            )
+            return split(changed, at_right_edge=edge and at == len(page.keys))
+        at = max(bisect_right(page.keys, key) - 1, 0)
+        edge = edge and at == len(page.keys) - 1
+        pieces = self._put(self._load(page.children[at]), key, value, edge=edge)
+        self._took(page.children[at])
+        return split(_with_children(page, at, at + 1, pieces), at_right_edge=edge)
+
+    def _remove(self, page: Page, key: bytes) -> Page | None:
+        """The page without this key: itself if it is absent, None if nothing is left."""
+        if not page.level:
+            at = bisect_left(page.keys, key)
+            if at == len(page.keys) or page.keys[at] != key:
+                return page
+            if len(page.keys) == 1:
+                return None
+            return Page(
+                0,
+                page.keys[:at] + page.keys[at + 1 :],
+                page.values[:at] + page.values[at + 1 :],
+            )
+        at = max(bisect_right(page.keys, key) - 1, 0)
+        child = self._load(page.children[at])
+        changed = self._remove(child, key)
+        if changed is child:
+            return page
+        self._took(page.children[at])
+        if changed is not None:
+            return self._merged(page, at, changed)
+        if len(page.children) == 1:
+            return None
+        return _with_children(page, at, at + 1, [])
+
+    def _merged(self, page: Page, at: int, changed: Page) -> Page:
+        """The inner page with a changed child, merged with a neighbour if both are small."""
+        own = size(changed)
+        if own < PAGE_MERGE_BELOW_BYTES:
+            for other in (at + 1, at - 1):
+                if not 0 <= other < len(page.children):
+                    continue
+                neighbour = self._load(page.children[other])
+                if own + size(neighbour) <= PAGE_MERGED_BYTES_MAX:
+                    self._took(page.children[other])
+                    pair = (changed, neighbour) if other > at else (neighbour, changed)
+                    first = min(at, other)
+                    return _with_children(page, first, first + 2, [merge(*pair)])
+        return _with_children(page, at, at + 1, [changed])
+
+    def _load(self, child: int | Page) -> Page:
+        if isinstance(child, Page):
+            return child
+        page = self._pages.find(child)
+        if page is None:
+            raise Missing((child,))
+        return page
+
+    def _took(self, child: int | Page) -> None:
+        """Note that a stored page was replaced."""
+        if not isinstance(child, Page):
+            self.replaced.append(child)
+
+    def _descend(self, key: bytes, high: bytes | None) -> tuple[Page, bytes | None]:
+        """The leaf where this key belongs, and the lower bound of the leaf behind it."""
+        page, upper = self.root, None
+        while page.level:
+            at = max(bisect_right(page.keys, key) - 1, 0)
+            if at + 1 < len(page.keys):
+                upper = page.keys[at + 1]
+            child = page.children[at]
+            if page.level == 1 and not isinstance(child, Page) and self._pages.find(child) is None:
+                stop = len(page.keys) if high is None else bisect_left(page.keys, high)
+                self._load_all(page.children[at : max(stop, at + 1)][:SCAN_AHEAD_PAGES])
+            page = self._load(child)
+        return page, upper
+
+    def _load_all(self, children: Sequence[int | Page]) -> list[Page]:
+        missing = [
+            child
+            for child in children
+            if not isinstance(child, Page) and self._pages.find(child) is None
+        ]
+        if missing:
+            raise Missing(missing)
+        return [self._load(child) for child in children]
+
+    def _open(self, children: Sequence[int | Page], level: int) -> list[int | Page]:
+        """These children with those of this level replaced by what is below them.
+
+        Pages that are not stored know their level; a stored one below the root is of this level.
+        """
+        opened: list[int | Page] = []
+        for child, page in zip(children, self._load_all(children), strict=True):
+            opened.extend(page.children if page.level == level else (child,))
+        return opened
+
+    def _entries(self, leaves: Sequence[int | Page]) -> dict[bytes, bytes]:
+        return {
+            key: value
+            for leaf in self._load_all(leaves)
+            for key, value in zip(leaf.keys, leaf.values, strict=True)
+        }
+
+
+def _over(pieces: list[Page]) -> Page:
+    """A new root over the pieces of the old one."""
+    return Page(
+        pieces[0].level + 1,
+        (b"", *(lower_bound(left, right) for left, right in pairwise(pieces))),
+        (),
+        tuple(pieces),
+    )
+
+
+def _with_children(page: Page, start: int, stop: int, pieces: list[Page]) -> Page:
+    """An inner page with the children from `start` to `stop` replaced by these."""
+    bounds = [lower_bound(left, right) for left, right in pairwise(pieces)]
+    first = page.keys[start : start + 1] if pieces else ()
+    return Page(
+        page.level,
+        (*page.keys[:start], *first, *bounds, *page.keys[stop:]),
+        (),
+        (*page.children[:start], *pieces, *page.children[stop:]),
+    )
+
+
+def _without_shared(
+    mine: list[int | Page], theirs: list[int | Page]
+) -> tuple[list[int | Page], list[int | Page]]:
+    """Both lists without the stored pages that are in both."""
+    shared = {child for child in mine if not isinstance(child, Page)}
+    shared &= {child for child in theirs if not isinstance(child, Page)}
+    return (
+        [child for child in mine if isinstance(child, Page) or child not in shared],
+        [child for child in theirs if isinstance(child, Page) or child not in shared],
+    )
