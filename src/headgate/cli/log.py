@@ -15,10 +15,10 @@ from headgate.errors import PointerNotFound, RealmNotFound
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import Commit
 from headgate.kernel.records import PointerKey
+from headgate.kernel.system import SYSTEM_REALM
 
 LAST_COMMITS = 50
 POLL_SECONDS = 1.0
-SYSTEM_REALM = "::system::"
 
 
 class Wanted(NamedTuple):

@@ -80,11 +80,11 @@ def purge(run: Run, name: str) -> None:
 @shared
 def delete(run: Run, name: str) -> None:
     """Remove a PURGED realm from the list. NAME is its name or id."""
-    with_kernel(run, lambda kernel: kernel.realms.delete(name), writable=True)
+    gone = with_kernel(run, lambda kernel: kernel.realms.delete(name), writable=True)
     if run.json:
-        click.echo(to_json({"deleted": name}))
+        click.echo(to_json(described(gone)))
     else:
-        click.echo(f"Realm {printable(name)!r} is deleted.")
+        click.echo(f"Realm {printable(gone.name)!r} is deleted; its name is free.")
 
 
 def described(one: Realm) -> dict[str, object]:
