@@ -23,8 +23,7 @@ def load_statements(package: str, file: str = "statements.sql") -> dict[str, str
     text = files(package).joinpath(file).read_text("utf-8")
     pieces = _NAME.split(text)[1:]
     return {
-        name: _without_comments(body)
-        for name, body in zip(pieces[::2], pieces[1::2], strict=True)
+        name: _without_comments(body) for name, body in zip(pieces[::2], pieces[1::2], strict=True)
     }
 
 

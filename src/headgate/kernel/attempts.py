@@ -96,9 +96,7 @@ def _attempt(draft: Draft, savepoint: Savepoint, request: Request) -> object:
             fix="Pass a plain function; fetch what it needs before",
         )
     if request.operation:
-        operations.record(
-            draft.tree(operations.INDEX), request.operation, result, draft.now_ms
-        )
+        operations.record(draft.tree(operations.INDEX), request.operation, result, draft.now_ms)
     draft.accept(savepoint, request.operation)
     return result
 

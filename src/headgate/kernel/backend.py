@@ -2,8 +2,8 @@
 
 Invariants every backend keeps, proven by `headgate.testing.backend_conformance`:
 
-- A conditional verb ends in one of three ways. APPLIED: the write is durable and every later read on
-  any node sees it. LOST: the condition did not hold and nothing was written. `OutcomeUnknown` is
+- A conditional verb ends in one of three ways. APPLIED: the write is durable and every later read
+  on any node sees it. LOST: the condition did not hold and nothing was written. `OutcomeUnknown` is
   raised: the write was sent, and only reading can tell; it may even still happen.
 - `Unavailable` is raised only when nothing was written and nothing will be.
 - A backend never retries a conditional write by itself: a retry would turn APPLIED into LOST.
@@ -66,10 +66,10 @@ class Backend(Protocol):
     async def commit(self, rows: Sequence[Row], swap: Swap) -> Outcome:
         """Store immutable rows of the swap's realm and swap the pointer, in one round trip.
 
-        When APPLIED, all rows are readable by whoever can see the new pointer value. When LOST, rows
-        may remain where the database has no transactions; they are inert. Rows that exist are left as
-        they are, so sending the same commit again is harmless.
-        Absence: `PointerNotFound` if the pointer does not exist.
+        When APPLIED, all rows are readable by whoever can see the new pointer value. When LOST,
+        rows may remain where the database has no transactions; they are inert. Rows that exist are
+        left as they are, so sending the same commit again is harmless. Absence: `PointerNotFound`
+        if the pointer does not exist.
         """
         ...
 

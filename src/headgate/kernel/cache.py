@@ -1,4 +1,5 @@
-"""A cache of decoded immutable objects: sized in bytes, least recently used first out, single-flight.
+"""A cache of decoded immutable objects: sized in bytes, least recently used first out,
+single-flight.
 
 What is in it never changes, so nothing ever has to be invalidated.
 """

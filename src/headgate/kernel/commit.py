@@ -1,15 +1,16 @@
 """The committer: many callers, one swap.
 
-A caller brings an attempt, a pure function of a draft. The attempts that wait for a pointer are run in
-order on one working head by the pointer's lane and written with one swap. Invariants:
+A caller brings an attempt, a pure function of a draft. The attempts that wait for a pointer are run
+in order on one working head by the pointer's lane and written with one swap. Invariants:
 
 - A caller is answered when its batch is settled: made, certainly not made, or `OutcomeUnknown`.
-- An attempt that fails is undone and answers only its own caller; with its batch, because what it saw
-  may stem from an attempt before it.
+- An attempt that fails is undone and answers only its own caller; with its batch, because what it
+  saw may stem from an attempt before it.
 - A caller that is cancelled while it waits leaves no trace; later its commit goes on without it.
-- A lost swap runs the whole batch again on the new head. An unknown one is sent again and then looked
-  up in the pointer's history. Nothing is ever deleted.
-- Every batch reads its pointer anew: an attempt sees all that was acknowledged before it was brought.
+- A lost swap runs the whole batch again on the new head. An unknown one is sent again and then
+  looked up in the pointer's history. Nothing is ever deleted.
+- Every batch reads its pointer anew: an attempt sees all that was acknowledged before it was
+  brought.
 """
 
 import asyncio

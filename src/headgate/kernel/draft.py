@@ -1,7 +1,7 @@
 """The working state of a batch of attempts: what they read, what they changed, what gets written.
 
-An attempt is a pure function of its draft. It may run several times; it never waits. What it needs and
-is not at hand raises `Missing`, and it is run again once that was fetched.
+An attempt is a pure function of its draft. It may run several times; it never waits. What it needs
+and is not at hand raises `Missing`, and it is run again once that was fetched.
 """
 
 from collections.abc import Iterator

@@ -22,7 +22,8 @@ class RealmHandle:
     """One realm, by its id.
 
     Every operation reads the pointer `realms` together with those it reads anyway. If it moved, the
-    realm is looked up again: a realm that was switched off on another node refuses the next operation.
+    realm is looked up again: a realm that was switched off on another node refuses the next
+    operation.
     """
 
     def __init__(self, id: str, store: Store, pointers: Pointers, committer: Committer) -> None:

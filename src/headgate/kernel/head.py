@@ -1,4 +1,5 @@
-"""The head: what a pointer points to. One commit's place in the log, its changes, and its indexes."""
+"""The head: what a pointer points to. One commit's place in the log, its changes, and its
+indexes."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -16,10 +16,11 @@ R = TypeVar("R")
 
 
 class PageShelf:
-    """The pages of one realm that one reader or batch has needed: fetched once, held until it is done.
+    """The pages of one realm that one reader or batch has needed: fetched once, held until it is
+    done.
 
-    Holding them guarantees progress: a page that was fetched is there at the next try, however small
-    the cache is.
+    Holding them guarantees progress: a page that was fetched is there at the next try, however
+    small the cache is.
     """
 
     __slots__ = ("_held", "_realm", "_store")
@@ -56,7 +57,8 @@ class PageShelf:
 
 
 class HeadView:
-    """One commit of one pointer, opened for reading. An EMPTY pointer reads as one without entries."""
+    """One commit of one pointer, opened for reading. An EMPTY pointer reads as one without
+    entries."""
 
     def __init__(self, store: Store, realm: str, id: int, head: Head = NO_HEAD) -> None:
         self.id = id
@@ -81,11 +83,11 @@ class HeadView:
 class Index:
     """An index as one head has it."""
 
-    __slots__ = ("_shelf", "tree")
+    __slots__ = ("shelf", "tree")
 
     def __init__(self, root: Page, store: Store, realm: str) -> None:
-        self._shelf = PageShelf(store, realm)
-        self.tree = Tree(root, self._shelf)
+        self.shelf = PageShelf(store, realm)
+        self.tree = Tree(root, self.shelf)
 
     async def get(self, key: bytes) -> bytes | None:
         """The value of this key, None if it is absent."""
@@ -93,7 +95,7 @@ class Index:
             try:
                 return self.tree.get(key)
             except Missing as missing:
-                await self._shelf.fetch(missing)
+                await self.shelf.fetch(missing)
 
     async def scan(
         self, low: bytes = b"", high: bytes | None = None
@@ -128,7 +130,7 @@ class Index:
             try:
                 return self.tree.difference(new.tree)
             except Missing as missing:
-                await asyncio.gather(self._shelf.fetch(missing), new._shelf.fetch(missing))
+                await asyncio.gather(self.shelf.fetch(missing), new.shelf.fetch(missing))
 
     async def _walked(self, walk: Callable[[R | None], Iterator[R]]) -> AsyncIterator[R]:
         """All entries of a walk, which after each fetch goes on behind the last one."""
@@ -141,8 +143,8 @@ class Index:
                     yield entry
             except Missing as missing:
                 if last is not before:
-                    self._shelf.clear()  # what is behind us is not needed again
-                await self._shelf.fetch(missing)
+                    self.shelf.clear()  # what is behind us is not needed again
+                await self.shelf.fetch(missing)
             else:
                 return
 

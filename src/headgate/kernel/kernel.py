@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from typing import Self
 
 import msgspec
 
@@ -73,7 +74,7 @@ class Kernel:
         )
 
     async def open(self) -> None:
-        """Open the backend, refuse what this program or this clock cannot handle, lease a node id."""
+        """Open the backend, check that this program and clock suit it, lease a node id."""
         try:
             await self.backend.open()
             await check_level(self.store, LEVEL)
@@ -95,7 +96,7 @@ class Kernel:
         await self._leases.stop()
         await self.backend.close()
 
-    async def __aenter__(self) -> "Kernel":
+    async def __aenter__(self) -> Self:
         await self.open()
         return self
 

@@ -1,7 +1,7 @@
 """Node ids: leased by compare-and-swap, renewed by a task, given back on close.
 
-Nobody compares another's clock with its own: the old holder makes ids only for times before the end of
-its lease, the new one only for times behind it, each by its own clock.
+Nobody compares another's clock with its own: the old holder makes ids only for times before the end
+of its lease, the new one only for times behind it, each by its own clock.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The format level of a store: what every node that shares it understands.
 
-A node writes at the level in force. Its lease says what it understands; once all live nodes understand
-more, the level is raised, and from then on a node that does not is refused.
+A node writes at the level in force. Its lease says what it understands; once all live nodes
+understand more, the level is raised, and from then on a node that does not is refused.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """The commit log of a pointer: in order, both ways, from any known commit, also after a cut.
 
-Each head names the commits before it, so the log is a chain that is read twenty at a time. A commit that
-is no longer stored ends it: older history was cut. A reader that asks for a position before the cut is
-told so; it never skips silently.
+Each head names the commits before it, so the log is a chain that is read twenty at a time. A commit
+that is no longer stored ends it: older history was cut. A reader that asks for a position before
+the cut is told so; it never skips silently.
 """
 
 from collections.abc import AsyncIterator

@@ -1,10 +1,10 @@
 """Stored objects: typed immutable values, registered by unique name, and their form in rows.
 
-An object's bytes are `format | flags | crc32 | payload`: the checksum covers realm, id and type too, so
-a row that was swapped for another is found out. The payload is a msgpack map, above a threshold
-compressed. A type only ever *gains* fields. Fields this program does not know are kept in
-`Stored.unknown` and written back, and rows of types it does not know come as `Foreign`: an older and a
-newer program can share a store.
+An object's bytes are `format | flags | crc32 | payload`: the checksum covers realm, id and type
+too, so a row that was swapped for another is found out. The payload is a msgpack map, above a
+threshold compressed. A type only ever *gains* fields. Fields this program does not know are kept in
+`Stored.unknown` and written back, and rows of types it does not know come as `Foreign`: an older
+and a newer program can share a store.
 """
 
 import re

@@ -1,7 +1,8 @@
 """Operation ids: a commit that is sent again gets the answer of the first.
 
-An index of the head maps time bucket + operation id to the recorded result, so the record is part of the
-commit it is about, on every node and after every crash. Expired buckets are dropped a few at a time.
+An index of the head maps time bucket + operation id to the recorded result, so the record is part
+of the commit it is about, on every node and after every crash. Expired buckets are dropped a few at
+a time.
 """
 
 from headgate.errors import InvalidInput, TooLarge

@@ -1,7 +1,9 @@
-"""Reading pointers: concurrent reads share one round trip, and never one that began before they asked.
+"""Reading pointers: concurrent reads share one round trip, and never one that began before they
+asked.
 
-Zero staleness rests on that rule. A read under way may have looked at a pointer before a change that was
-acknowledged before the caller asked; so callers join the *next* read, never the one in flight.
+Zero staleness rests on that rule. A read under way may have looked at a pointer before a change
+that was acknowledged before the caller asked; so callers join the *next* read, never the one in
+flight.
 """
 
 import asyncio

@@ -91,7 +91,7 @@ class Realms:
         return _decode(value)
 
     async def create(self, name: str, properties: dict[str, str] | None = None) -> Realm:
-        """A new realm, set up and ACTIVE. A crash in between leaves one that `activate` completes."""
+        """A new realm, set up and ACTIVE. A crash leaves one that `activate` completes."""
         realm = await self.reserve(name, properties)
         return await self.initialize(realm.id)
 
@@ -125,7 +125,7 @@ class Realms:
         return await self.move(realm.id, _S.ACTIVE)
 
     async def activate(self, name: str) -> Realm:
-        """Let a realm serve requests: an INACTIVE one again, an unfinished one for the first time."""
+        """Let a realm serve requests: an INACTIVE one again, an unfinished one at last."""
         realm = await self.get(name)
         if realm.state in {_S.CREATED, _S.INITIALIZING}:
             return await self.initialize(realm.id)

@@ -1,4 +1,4 @@
-"""Objects of all realms: immutable ones through the cache, versioned ones straight from the database."""
+"""Objects of all realms: immutable ones through the cache, versioned ones always read anew."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple, TypeVar, cast
@@ -6,7 +6,16 @@ from typing import NamedTuple, TypeVar, cast
 from headgate.errors import ObjectNotFound
 from headgate.kernel.backend import Backend
 from headgate.kernel.cache import Cache, Key, Loaded
-from headgate.kernel.objects import Encoded, Foreign, ObjectTypes, Stored, expect, join, single, split
+from headgate.kernel.objects import (
+    Encoded,
+    Foreign,
+    ObjectTypes,
+    Stored,
+    expect,
+    join,
+    single,
+    split,
+)
 from headgate.kernel.pages import Page, size
 from headgate.kernel.records import Outcome, Row
 from headgate.limits import CACHE_CHARGE_FACTOR, FETCH_IDS_MAX
@@ -82,7 +91,7 @@ class Store:
     # Versioned objects: strongly consistent, one row, never cached.
 
     async def read_versioned(self, realm: str, ids: Collection[int]) -> dict[int, Versioned]:
-        """The versioned objects with these ids as they are now; absent ones are not in the answer."""
+        """These versioned objects as they are now; absent ones are not in the answer."""
         rows = await self.backend.fetch(realm, ids)
         return {
             row.id: Versioned(self.types.decode(realm, join([row])), row.version) for row in rows

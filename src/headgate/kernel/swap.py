@@ -14,9 +14,7 @@ async def swap_head(
     store: Store, clock: Clock, key: PointerKey, assembled: Assembled, deadline: float
 ) -> Outcome:
     """Store the objects of a commit and swap its pointer; `OutcomeUnknown` if it stays unknown."""
-    rows = [
-        row for staged in assembled.objects for row in split(key.realm, staged.encoded)
-    ]
+    rows = [row for staged in assembled.objects for row in split(key.realm, staged.encoded)]
     expected = assembled.head.tail[0] if assembled.head.tail else EMPTY
     swap = Swap(key, expected, assembled.id)
     try:
@@ -34,8 +32,9 @@ async def _resolve(
 ) -> Outcome:
     """What became of a swap whose answer was lost.
 
-    The same swap is sent again: if it is applied now, the first never was and never will be. If it is
-    lost, the pointer has left the expected value for good, and its history tells by which commit.
+    The same swap is sent again: if it is applied now, the first never was and never will be. If it
+    is lost, the pointer has left the expected value for good, and its history tells by which
+    commit.
     """
     pause_seconds = RESOLVE_PAUSE_SECONDS_MIN
     while clock.seconds() < deadline:

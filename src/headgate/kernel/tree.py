@@ -1,7 +1,7 @@
 """A copy-on-write B+-tree over pages: synchronous and pure.
 
-Every change gives a new root that shares all untouched pages with the old one, so a savepoint *is* the
-root. Pages that are not at hand raise `Missing`; the caller fetches them and asks again.
+Every change gives a new root that shares all untouched pages with the old one, so a savepoint *is*
+the root. Pages that are not at hand raise `Missing`; the caller fetches them and asks again.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,7 +14,7 @@ from headgate.kernel.pages import EMPTY_LEAF, Page, lower_bound, merge, size, sp
 from headgate.limits import PAGE_MERGE_BELOW_BYTES, PAGE_MERGED_BYTES_MAX, SCAN_AHEAD_PAGES
 
 
-class Missing(Exception):  # noqa: N818  it is a request, not a failure
+class Missing(Exception):
     """These objects are needed and not at hand."""
 
     def __init__(self, ids: Iterable[int]) -> None:
@@ -122,10 +122,10 @@ class Tree:
         theirs: list[int | Page] = [new.root]
         for level in range(max(self.root.level, new.root.level), 0, -1):
             mine, theirs = _without_shared(mine, theirs)
-            mine, theirs = self._open(mine, level), new._open(theirs, level)
+            mine, theirs = _opened(self, mine, level), _opened(new, theirs, level)
         mine, theirs = _without_shared(mine, theirs)
-        old_entries = self._entries(mine)
-        new_entries = new._entries(theirs)
+        old_entries = _entries(self, mine)
+        new_entries = _entries(new, theirs)
         return [
             Difference(key, old, value)
             for key in sorted(old_entries.keys() | new_entries.keys())
@@ -221,11 +221,12 @@ class Tree:
             child = page.children[at]
             if page.level == 1 and not isinstance(child, Page) and self._pages.find(child) is None:
                 stop = len(page.keys) if high is None else bisect_left(page.keys, high)
-                self._load_all(page.children[at : max(stop, at + 1)][:SCAN_AHEAD_PAGES])
+                self.load_all(page.children[at : max(stop, at + 1)][:SCAN_AHEAD_PAGES])
             page = self._load(child)
         return page, upper
 
-    def _load_all(self, children: Sequence[int | Page]) -> list[Page]:
+    def load_all(self, children: Sequence[int | Page]) -> list[Page]:
+        """These children as pages; `Missing` names all that are not at hand."""
         missing = [
             child
             for child in children
@@ -235,22 +236,21 @@ class Tree:
             raise Missing(missing)
         return [self._load(child) for child in children]
 
-    def _open(self, children: Sequence[int | Page], level: int) -> list[int | Page]:
-        """These children with those of this level replaced by what is below them.
 
-        Pages that are not stored know their level; a stored one below the root is of this level.
-        """
-        opened: list[int | Page] = []
-        for child, page in zip(children, self._load_all(children), strict=True):
-            opened.extend(page.children if page.level == level else (child,))
-        return opened
+def _opened(tree: Tree, children: Sequence[int | Page], level: int) -> list[int | Page]:
+    """These children with the pages of this level replaced by what is below them."""
+    opened: list[int | Page] = []
+    for child, page in zip(children, tree.load_all(children), strict=True):
+        opened.extend(page.children if page.level == level else (child,))
+    return opened
 
-    def _entries(self, leaves: Sequence[int | Page]) -> dict[bytes, bytes]:
-        return {
-            key: value
-            for leaf in self._load_all(leaves)
-            for key, value in zip(leaf.keys, leaf.values, strict=True)
-        }
+
+def _entries(tree: Tree, leaves: Sequence[int | Page]) -> dict[bytes, bytes]:
+    return {
+        key: value
+        for leaf in tree.load_all(leaves)
+        for key, value in zip(leaf.keys, leaf.values, strict=True)
+    }
 
 
 def _over(pieces: list[Page]) -> Page:

@@ -1,0 +1,115 @@
+"""The composition root: from settings to an open kernel; the only place that names adapters."""
+
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+from urllib.parse import unquote, urlsplit
+
+from headgate.backends.memory import MemoryBackend
+from headgate.backends.sqlite.backend import SqliteBackend
+from headgate.clock import SystemClock
+from headgate.errors import BadSetting
+from headgate.kernel.backend import Backend
+from headgate.kernel.commit import CommitOptions
+from headgate.kernel.kernel import Kernel, KernelOptions
+from headgate.kernel.objects import ObjectType
+from headgate.settings import (
+    BACKEND,
+    CACHE_SIZE,
+    COMMIT_BATCH,
+    COMMIT_TIMEOUT,
+    DATA,
+    POSTGRESQL_CONNECTIONS,
+    POSTGRESQL_TIMEOUT,
+    SQLITE_BUSY_TIMEOUT,
+    Settings,
+    mask,
+)
+
+DATABASE_FILE = "headgate.db"
+
+
+def open_kernel(
+    settings: Settings, *, writable: bool = True, types: Iterable[ObjectType] = ()
+) -> AbstractAsyncContextManager[Kernel]:
+    """A kernel on the backend that the settings name, opened on entry and closed on exit."""
+    options = KernelOptions(
+        cache_bytes=settings[CACHE_SIZE],
+        commit=CommitOptions(settings[COMMIT_TIMEOUT], settings[COMMIT_BATCH]),
+        writable=writable,
+        holder=f"{socket.gethostname()}:{os.getpid()}",
+    )
+    return Kernel(make_backend(settings), SystemClock(), entropy, options, types)
+
+
+def make_backend(settings: Settings) -> Backend:
+    """The backend that the settings name, not yet opened."""
+    url = settings[BACKEND]
+    if not url:
+        return _sqlite(settings[DATA] / DATABASE_FILE, settings)
+    scheme = url.partition(":")[0]
+    maker = _MAKERS.get(scheme)
+    if maker is None:
+        raise BadSetting(
+            f"backend {mask(url)!r} cannot be used",
+            why=f"{scheme!r} is not one of {', '.join(_MAKERS)}",
+            fix="Write sqlite:///PATH, postgresql://USER:PASSWORD@HOST/DATABASE or memory:",
+        )
+    return maker(url, settings)
+
+
+def entropy() -> int:
+    """A number that nobody else has: the version of a conditional write."""
+    return secrets.randbits(62) + 1
+
+
+def _memory(_url: str, _settings: Settings) -> Backend:
+    return MemoryBackend()
+
+
+def _sqlite_url(url: str, settings: Settings) -> Backend:
+    parts = urlsplit(url)
+    path = unquote(parts.path)
+    if parts.netloc or parts.query or parts.fragment or path in {"", "/"}:
+        raise BadSetting(
+            f"backend {url!r} cannot be used",
+            why="it names no file",
+            fix="Write sqlite:///absolute/path/headgate.db",
+        )
+    return _sqlite(Path("/" + path.lstrip("/")), settings)
+
+
+def _sqlite(path: Path, settings: Settings) -> Backend:
+    return SqliteBackend(path, busy_timeout_seconds=settings[SQLITE_BUSY_TIMEOUT])
+
+
+def _postgresql(url: str, settings: Settings) -> Backend:
+    try:
+        module = import_module("headgate.backends.postgresql.backend")
+    except ImportError as error:
+        raise BadSetting(
+            f"backend {mask(url)!r} cannot be used",
+            why="its driver is not installed",
+            fix="Run: pip install 'headgate[postgresql]'",
+        ) from error
+    return cast(
+        "Backend",
+        module.PostgresqlBackend(
+            url,
+            connections_max=settings[POSTGRESQL_CONNECTIONS],
+            command_timeout_seconds=settings[POSTGRESQL_TIMEOUT],
+        ),
+    )
+
+
+_MAKERS: dict[str, Callable[[str, Settings], Backend]] = {
+    "memory": _memory,
+    "sqlite": _sqlite_url,
+    "postgresql": _postgresql,
+    "postgres": _postgresql,
+}
