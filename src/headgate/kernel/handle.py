@@ -15,6 +15,8 @@ from headgate.kernel.records import PointerKey
 from headgate.kernel.store import Store
 from headgate.kernel.system import SYSTEM_REALM, check_pointer_name
 
+KNOWN_VECTORS_MAX = 1_024
+
 T = TypeVar("T")
 
 
@@ -38,6 +40,8 @@ class RealmHandle:
         """The current heads of these pointers, all current at one instant, in one read."""
         keys = [REALMS_KEY, *(self._key(name) for name in names)]
         vector = await self._pointers.read_together(keys, self._known.get(names))
+        if len(self._known) >= KNOWN_VECTORS_MAX:
+            self._known.clear()
         self._known[names] = vector
         await self._check(vector[0])
         return [

@@ -79,7 +79,7 @@ class CommitLog:
     ) -> AsyncIterator[Commit]:
         """The commits from `start` (or the current one) backwards to the oldest that is kept."""
         newest = await self._current(key)
-        if start is not None and newest != EMPTY:
+        if start is not None:
             await self._check_known(key, newest, start)
         async for id, head in self._walk(key.realm, start or newest):
             yield await self._commit(key, id, head)
@@ -130,13 +130,11 @@ class CommitLog:
             ids = head.tail if head else ()
 
     async def _check_known(self, key: PointerKey, newest: int, start: int) -> None:
-        found = await self._store.fetch(key.realm, [start])
-        head = found.get(start)
-        if isinstance(head, Head):
-            known = await commit_at(self._store, key.realm, newest, head.seq)
-            if known == start:
-                return
-        raise _cut(key, start, None)
+        head = (await self._store.fetch(key.realm, [start])).get(start)
+        if newest == EMPTY or not isinstance(head, Head):
+            raise _cut(key, start, None)
+        if await commit_at(self._store, key.realm, newest, head.seq) != start:
+            raise _cut(key, start, None)
 
     async def _commit(self, key: PointerKey, id: int, head: Head) -> Commit:
         groups, replaced = head.groups, head.replaced

@@ -31,8 +31,8 @@ def check(operation: bytes) -> None:
 
 def find(tree: Tree, operation: bytes, now_ms: int) -> bytes | None:
     """The result this operation was answered with, None if it is new."""
-    newest = now_ms // OPERATION_BUCKET_MS
-    for bucket in range(newest, newest - _BUCKETS, -1):
+    newest = now_ms // OPERATION_BUCKET_MS + 1  # another node's clock may be a little ahead
+    for bucket in range(newest, newest - _BUCKETS - 1, -1):
         result = tree.get(_key(bucket, operation))
         if result is not None:
             return result
