@@ -1,0 +1,209 @@
+"""The backend port on PostgreSQL: each verb is one statement that commits by itself."""
+
+import re
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from typing import Any
+
+from headgate.backends.postgresql.connector import Connector
+from headgate.backends.postgresql.failures import unavailable, write_failed
+from headgate.backends.postgresql.pointer_reads import PointerReader
+from headgate.backends.postgresql.pool import Pool
+from headgate.backends.postgresql.schema import set_up
+from headgate.errors import BadSetting, Closed, PointerNotFound
+from headgate.kernel.records import (
+    EMPTY,
+    WHOLE,
+    Outcome,
+    Partition,
+    Pointer,
+    PointerKey,
+    Row,
+    ScannedRow,
+    Swap,
+)
+from headgate.sql import Migration, load_migrations, load_statements
+
+SCAN_ROWS_MAX = 1_000  # per statement
+WRITE_BYTES_MAX = 8 << 20  # per statement
+COMMAND_TIMEOUT_SECONDS = 10.0
+CONNECTIONS_MAX = 10  # besides the one that reads pointers
+SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_PACKAGE = "headgate.backends.postgresql"
+
+
+class PostgresqlBackend:
+    """Stores everything in one schema of one PostgreSQL database."""
+
+    name = "postgresql"
+    snapshot_reads = True
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        command_timeout_seconds: float = COMMAND_TIMEOUT_SECONDS,
+        connections_max: int = CONNECTIONS_MAX,
+        schema: str = "headgate",
+        migrations: list[Migration] | None = None,
+    ) -> None:
+        if not SCHEMA_NAME.fullmatch(schema):
+            raise BadSetting(
+                f"schema {schema!r} cannot be used",
+                why="it must be 1 to 63 characters of a-z, 0-9 and _, and not begin with a digit",
+                fix="Choose another name",
+            )
+        self._connector = Connector(url, schema, command_timeout_seconds)
+        self._connections_max = connections_max
+        self._schema = schema
+        self._migrations = load_migrations(_PACKAGE) if migrations is None else migrations
+        self._sql = load_statements(_PACKAGE)
+        self._pool: Pool | None = None
+        self._reader: PointerReader | None = None
+
+    async def open(self) -> None:
+        """Connect, create the schema or upgrade it, and warm the connections."""
+        await set_up(self._connector, self._schema, self._sql, self._migrations)
+        self._pool = Pool(self._connector, self._connections_max)
+        self._reader = PointerReader(self._connector, self._sql["read_pointers"])
+        try:
+            await self._pool.open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Drop all connections; statements under way get a moment to end."""
+        if self._reader:
+            self._reader.close()
+        if self._pool:
+            await self._pool.close()
+
+    async def read_pointers(self, keys: Sequence[PointerKey]) -> list[int | None]:
+        """Current values, all of one instant."""
+        if not self._reader:
+            raise self._not_open()
+        return await self._reader.read(keys) if keys else []
+
+    async def create_pointers(self, realm: str, names: Collection[str]) -> None:
+        """Create what is missing, as EMPTY."""
+        await self._write("create_pointers", realm, sorted(set(names)), EMPTY)
+
+    async def commit(self, rows: Sequence[Row], swap: Swap) -> Outcome:
+        """Swap, and store the rows if the swap won."""
+        key = swap.key
+        assert all(row.realm == key.realm for row in rows), "rows of another realm"
+        columns = _columns(rows)[1:]
+        [result] = await self._write(
+            "commit", key.realm, key.name, swap.expected, swap.new, *columns
+        )
+        if not result["found"]:
+            raise PointerNotFound(
+                f"pointer {key.name!r} of realm {key.realm!r} cannot be moved",
+                why="it does not exist",
+                fix="Create it first; if it was there before, its realm was purged",
+            )
+        return Outcome.APPLIED if result["won"] else Outcome.LOST
+
+    async def fetch(self, realm: str, ids: Collection[int]) -> list[Row]:
+        """All rows of these ids."""
+        return [Row(*row) for row in await self._read("fetch", realm, list(ids))] if ids else []
+
+    async def write(self, rows: Sequence[Row]) -> None:
+        """Store rows that are not there yet."""
+        for batch in _batches(rows):
+            await self._write("write", *_columns(batch))
+
+    async def delete(self, realm: str, ids: Collection[int]) -> None:
+        """Delete all rows of these ids."""
+        await self._write("delete", realm, list(ids))
+
+    async def insert(self, row: Row) -> Outcome:
+        """Store a row if there is none."""
+        return _outcome(await self._write("insert", *row))
+
+    async def update(self, row: Row, expected_version: int) -> Outcome:
+        """Replace a row that has this version."""
+        return _outcome(await self._write("update", *row, expected_version))
+
+    async def remove(self, realm: str, id: int, expected_version: int) -> Outcome:
+        """Delete a row that has this version."""
+        return _outcome(await self._write("remove", realm, id, expected_version))
+
+    async def scan_pointers(self, realm: str | None = None) -> AsyncIterator[list[Pointer]]:
+        """Pointers in the order of their keys; nothing is held between two batches."""
+        statement = "scan_pointers" if realm is None else "scan_pointers_of_realm"
+        last = Pointer(realm or "", "", EMPTY)
+        while True:
+            found = await self._read(statement, last.realm, last.name, SCAN_ROWS_MAX)
+            if found:
+                batch = [Pointer(*row) for row in found]
+                last = batch[-1]
+                yield batch
+            if len(found) < SCAN_ROWS_MAX:
+                return
+
+    async def scan_rows(self, partition: Partition = WHOLE) -> AsyncIterator[list[ScannedRow]]:
+        """Rows in the order of their keys; nothing is held between two batches."""
+        last = ScannedRow("", 0, 0, "", 0)
+        while True:
+            found = await self._read(
+                "scan_rows", *last[:3], partition.shares, partition.share, SCAN_ROWS_MAX
+            )
+            if found:
+                batch = [ScannedRow(*row) for row in found]
+                last = batch[-1]
+                yield batch
+            if len(found) < SCAN_ROWS_MAX:
+                return
+
+    async def delete_pointers(self, keys: Collection[PointerKey]) -> None:
+        """Delete these pointers."""
+        realms, names = [key.realm for key in keys], [key.name for key in keys]
+        await self._write("delete_pointers", realms, names)
+
+    async def delete_realm(self, realm: str, limit: int) -> int:
+        """Delete pointers as long as there are any, then rows."""
+        for statement in ("delete_pointers_of_realm", "delete_rows_of_realm"):
+            [answer] = await self._write(statement, realm, limit)
+            deleted: int = answer["deleted"]
+            if deleted:
+                return deleted
+        return 0
+
+    async def _read(self, statement: str, *arguments: object) -> list[Any]:
+        if not self._pool:
+            raise self._not_open()
+        return await self._pool.run(unavailable, self._sql[statement], *arguments)
+
+    async def _write(self, statement: str, *arguments: object) -> list[Any]:
+        if not self._pool:
+            raise self._not_open()
+        return await self._pool.run(write_failed, self._sql[statement], *arguments)
+
+    def _not_open(self) -> Closed:
+        return Closed(f"{self._connector.where} cannot be used", why="it is not open")
+
+
+def _outcome(changed: list[Any]) -> Outcome:
+    return Outcome.APPLIED if changed else Outcome.LOST
+
+
+def _columns(rows: Sequence[Row]) -> list[list[Any]]:
+    """One list for each column of a row, for `unnest`."""
+    if not rows:
+        return [[] for _ in Row._fields]
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _batches(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """The rows in groups that one statement can carry."""
+    batch: list[Row] = []
+    size = 0
+    for row in rows:
+        if batch and size + len(row.value) > WRITE_BYTES_MAX:
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += len(row.value)
+    if batch:
+        yield batch
