@@ -1,0 +1,82 @@
+"""Two kernels on the database that a conformance class names, with its cache and its faults."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+pytest.register_assert_rewrite(
+    "headgate.testing.callers",
+    "headgate.testing.kernel_commits",
+    "headgate.testing.kernel_indexes",
+    "headgate.testing.kernel_logs",
+    "headgate.testing.kernel_objects",
+    "headgate.testing.kernel_realms",
+)
+
+from headgate.clock import SystemClock  # noqa: E402 - after the registration
+from headgate.errors import OutcomeUnknown, Unavailable  # noqa: E402
+from headgate.kernel.backend import Backend  # noqa: E402
+from headgate.kernel.kernel import Kernel, KernelOptions  # noqa: E402
+from headgate.limits import CACHE_BYTES  # noqa: E402
+from headgate.testing.faults import Fault, Faults, FaultyBackend  # noqa: E402
+from headgate.testing.kernel_conformance import KernelConformance  # noqa: E402
+from headgate.wiring import entropy  # noqa: E402
+from tests.conformance.conftest import Maker  # noqa: E402
+from tests.seeds import draw_seed  # noqa: E402
+
+NO_CACHE = 0
+TINY_CACHE = 20_000
+ALL_FAULTS = {
+    Fault.LOST_BEFORE: 0.02,
+    Fault.LOST_AFTER: 0.02,
+    Fault.DUPLICATE: 0.03,
+    Fault.DELAY: 0.05,
+    Fault.LATE: 0.03,
+    Fault.UNAVAILABLE: 0.02,
+}
+
+
+class KernelSuite(KernelConformance):
+    """The suite on nodes as a class describes them: `database`, `wrap`, `cache_bytes`, `rates`."""
+
+    cache_bytes = CACHE_BYTES
+    rates: dict[Fault, float] = {}
+
+    @pytest.fixture
+    async def faults(self) -> Faults:
+        """What happens to the calls of both nodes."""
+        return Faults(draw_seed("faults") if self.rates else 0, **self.rates)
+
+    @pytest.fixture
+    async def node(self, another: Maker, faults: Faults) -> AsyncIterator[Kernel]:
+        """One node."""
+        async with opened(another, self.cache_bytes, faults) as kernel:
+            yield kernel
+
+    @pytest.fixture
+    async def other_node(
+        self, node: Kernel, another: Maker, faults: Faults
+    ) -> AsyncIterator[Kernel]:
+        """Another node on the same database."""
+        async with opened(another, self.cache_bytes, faults) as kernel:
+            yield kernel
+            await faults.settle()
+
+
+@asynccontextmanager
+async def opened(another: Maker, cache_bytes: int, faults: Faults) -> AsyncIterator[Kernel]:
+    """A kernel; if the database fails while it is opened, another one, as a supervisor would."""
+    while True:
+        backend: Backend = FaultyBackend(another(), faults)
+        options = KernelOptions(cache_bytes=cache_bytes, holder=f"node-{entropy()}")
+        kernel = Kernel(backend, SystemClock(), entropy, options)
+        try:
+            await kernel.open()
+        except (Unavailable, OutcomeUnknown):
+            continue
+        break
+    try:
+        yield kernel
+    finally:
+        await kernel.close()
