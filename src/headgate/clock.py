@@ -35,8 +35,9 @@ class SystemClock:
         self._ahead_ns = time.time_ns() - time.monotonic_ns()
 
     def wall_ms(self) -> int:
+        wall_ns = time.time_ns()  # first: a pause before the next line is no step forward
         stopwatch_ns = time.monotonic_ns()
-        self._ahead_ns = max(self._ahead_ns, time.time_ns() - stopwatch_ns)
+        self._ahead_ns = max(self._ahead_ns, wall_ns - stopwatch_ns)
         return (stopwatch_ns + self._ahead_ns) // NS_PER_MS
 
     def seconds(self) -> float:

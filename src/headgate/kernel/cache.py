@@ -41,7 +41,7 @@ class Cache:
     def __init__(self, capacity_bytes: int) -> None:
         self._capacity_bytes = capacity_bytes
         self._entries: OrderedDict[Key | PartKey, _Entry] = OrderedDict()
-        self._loads: dict[Key, asyncio.Future[None]] = {}
+        self._loads: dict[Key, asyncio.Future[dict[Key, object]]] = {}
         self._bytes = 0
         self._hits = self._misses = self._joined = self._evictions = self._rejected = 0
 
@@ -77,8 +77,8 @@ class Cache:
     async def load(self, keys: Collection[Key], loader: Loader) -> dict[Key, object]:
         """The values of these keys; absent ones are not in the answer.
 
-        A key that another caller is loading is waited for, not loaded again. If that caller fails
-        or is cancelled, the waiting one loads for itself.
+        A key that another caller is loading is waited for, not loaded again. If that caller fails,
+        is cancelled or finds nothing (it was too early), the waiting one loads for itself.
         """
         found: dict[Key, object] = {}
         wanted = []
@@ -95,9 +95,11 @@ class Cache:
         own = [key for key in wanted if key not in joined]
         if own:
             found |= await self._load_own(own, loader)
-        for load in joined.values():
-            await asyncio.shield(load)
-        again = [key for key in joined if not self._take(key, found)]
+        for key, load in joined.items():
+            loaded = await asyncio.shield(load)
+            if key in loaded:
+                found[key] = loaded[key]
+        again = [key for key in joined if key not in found]
         if again:
             found |= await self._load_own(again, loader)
         return found
@@ -115,22 +117,18 @@ class Cache:
             rejected=self._rejected,
         )
 
-    def _take(self, key: Key, into: dict[Key, object]) -> bool:
-        entry = self._entries.get(key)
-        if entry is not None:
-            into[key] = entry.value
-        return entry is not None
-
     async def _load_own(self, keys: list[Key], loader: Loader) -> dict[Key, object]:
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[dict[Key, object]] = asyncio.get_running_loop().create_future()
         self._loads.update(dict.fromkeys(keys, done))
+        values: dict[Key, object] = {}
         try:
             loaded = await loader(keys)
             for key, (value, bytes) in loaded.items():
                 self.put(key, value, bytes)
+                values[key] = value
         finally:
             for key in keys:
                 if self._loads.get(key) is done:
                     del self._loads[key]
-            done.set_result(None)
-        return {key: value for key, (value, _) in loaded.items()}
+            done.set_result(values)
+        return values

@@ -1,7 +1,7 @@
 """Stored objects: typed immutable values, registered by unique name, and their form in rows.
 
-An object's bytes are `format | flags | crc32 | payload`: the checksum covers realm, id and type
-too, so a row that was swapped for another is found out. The payload is a msgpack map, above a
+An object's bytes are `format | flags | crc32 | payload`: the checksum covers flags, realm, id and
+type too, so a row that was swapped for another is found out. The payload is a msgpack map, above a
 threshold compressed. A type only ever *gains* fields. Fields this program does not know are kept in
 `Stored.unknown` and written back, and rows of types it does not know come as `Foreign`: an older
 and a newer program can share a store.
@@ -129,7 +129,7 @@ class ObjectTypes:
                 why=f"it takes {len(payload):,} bytes, the limit is {OBJECT_BYTES_MAX:,}",
                 fix="Split it",
             )
-        checksum = _checksum(realm, id, name, payload)
+        checksum = _checksum(realm, id, name, flags, payload)
         return Encoded(id, name, ENVELOPE.pack(FORMAT, flags, checksum) + payload)
 
     def decode(self, realm: str, encoded: Encoded) -> Stored | Foreign:
@@ -226,8 +226,6 @@ def join(rows: Sequence[Row]) -> Encoded:
 
 def map_header(payload: bytes) -> tuple[int, int]:
     """How many pairs a msgpack map has, and where they begin."""
-    if not payload:
-        return 0, 0
     first = payload[0]
     if 0x80 <= first <= 0x8F:
         return first & 0x0F, 1
@@ -245,19 +243,25 @@ def _open_envelope(realm: str, encoded: Encoded) -> bytes:
         raise _corrupt(realm, encoded, "it is too short")
     written_format, flags, checksum = ENVELOPE.unpack_from(encoded.data)
     if written_format != FORMAT:
-        raise NewerFormat(
-            f"object {encoded.id} of realm {realm!r} cannot be read",
-            why=f"it has format {written_format}, this program knows {FORMAT}",
-            fix="Upgrade this node",
-        )
+        raise _newer(realm, encoded, f"format {written_format}, this program knows {FORMAT}")
     payload = encoded.data[ENVELOPE.size :]
-    if checksum != _checksum(realm, encoded.id, encoded.type, payload):
+    if checksum != _checksum(realm, encoded.id, encoded.type, flags, payload):
         raise _corrupt(realm, encoded, "its checksum does not match")
-    return zstandard.decompress(payload, OBJECT_BYTES_MAX) if flags & ZSTD else payload
+    if flags not in {PLAIN, ZSTD}:
+        raise _newer(realm, encoded, f"flags {flags:#x} that this program does not know")
+    return zstandard.decompress(payload, OBJECT_BYTES_MAX) if flags == ZSTD else payload
 
 
-def _checksum(realm: str, id: int, type: str, payload: bytes) -> int:
-    return zlib.crc32(payload, zlib.crc32(f"{realm}/{id}/{type}".encode()))
+def _checksum(realm: str, id: int, type: str, flags: int, payload: bytes) -> int:
+    return zlib.crc32(payload, zlib.crc32(f"{realm}/{id}/{type}/{flags}".encode()))
+
+
+def _newer(realm: str, encoded: Encoded, what: str) -> NewerFormat:
+    return NewerFormat(
+        f"object {encoded.id} of realm {realm!r} cannot be read",
+        why=f"it has {what}",
+        fix="Upgrade this node",
+    )
 
 
 def _corrupt(realm: str, encoded: Encoded, why: str) -> CorruptRow:

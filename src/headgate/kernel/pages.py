@@ -11,6 +11,7 @@ import msgspec
 from headgate.kernel.objects import ObjectType, Stored
 from headgate.limits import PAGE_BYTES_MAX, PAGE_EDGE_FILL
 
+PAGE_BYTES = 24  # the map of fields and the headers of its lists, at most
 ENTRY_BYTES = 3  # msgpack's header of a byte string
 CHILD_BYTES = 9
 
@@ -34,7 +35,7 @@ EMPTY_LEAF = Page(0, ())
 
 def size(page: Page) -> int:
     """About how many bytes the page takes when stored."""
-    payload = sum(map(len, page.keys)) + ENTRY_BYTES * len(page.keys)
+    payload = PAGE_BYTES + sum(map(len, page.keys)) + ENTRY_BYTES * len(page.keys)
     if page.level:
         return payload + CHILD_BYTES * len(page.children)
     return payload + sum(map(len, page.values)) + ENTRY_BYTES * len(page.values)

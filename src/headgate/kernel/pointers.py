@@ -42,8 +42,8 @@ class Pointers:
         """Like `read`, where a database's batch is no snapshot too. `known` was answered earlier.
 
         Values never repeat. So a vector equal to the known one was current as a whole when the read
-        began, and a moved one is accepted when another read confirms it. If a single pointer moved,
-        it may move on meanwhile: the others stood still while it was read.
+        began, and a moved one is accepted when another read confirms it. If a single pointer moved
+        since the read before, it may move on: the others stood still while it was read.
         """
         vector = await self.read(keys)
         if self._backend.snapshot_reads:
@@ -56,7 +56,7 @@ class Pointers:
             moved = _differing(vector, known) if known is not None else []
             if not moving or (len(moved) == 1 and moving == moved):
                 return vector
-            vector = again
+            known, vector = vector, again
         raise BackendUnavailable(
             "the pointers cannot be read together",
             why=f"they moved during {CONFIRMING_READS_MAX} reads in a row",

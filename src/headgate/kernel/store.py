@@ -128,7 +128,8 @@ class Store:
     def _decoded(self, realm: str, rows: list[Row]) -> Loaded:
         by_id: dict[int, list[Row]] = {}
         for row in rows:
-            by_id.setdefault(row.id, []).append(row)
+            if not row.version:  # a versioned row changes in place and must not be cached
+                by_id.setdefault(row.id, []).append(row)
         loaded: Loaded = {}
         for id, parts in by_id.items():
             encoded = join(parts)

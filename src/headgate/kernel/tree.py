@@ -5,7 +5,7 @@ the root. Pages that are not at hand raise `Missing`; the caller fetches them an
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import NamedTuple, Protocol
@@ -69,7 +69,10 @@ class Tree:
     def remove(self, key: bytes) -> None:
         """Remove an entry; nothing happens if it is absent."""
         with self._undone_if_missing():
-            root = self._remove(self.root, key) or EMPTY_LEAF
+            changed = self._remove(self.root, key)
+            if changed is self.root:
+                return
+            root = changed or EMPTY_LEAF
             while root.level and len(root.children) == 1:
                 only = root.children[0]
                 root = self._load(only)
@@ -78,9 +81,13 @@ class Tree:
 
     def scan(self, low: bytes = b"", high: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """The entries with low <= key < high, in order."""
+
+        def wanted(bound: bytes, _: bytes) -> bool:
+            return high is None or bound < high
+
         at: bytes | None = low
         while at is not None and (high is None or at < high):
-            leaf, upper = self._descend(at, high)
+            leaf, upper = self._descend(at, wanted)
             start = bisect_left(leaf.keys, at)
             stop = len(leaf.keys) if high is None else bisect_left(leaf.keys, high)
             yield from zip(leaf.keys[start:stop], leaf.values[start:stop], strict=True)
@@ -94,10 +101,18 @@ class Tree:
         A child's descendants are skipped by seeking past them. A child that has descendants and no
         entry of its own comes with None. `after` continues behind a child's key.
         """
+
+        def wanted(bound: bytes, upper: bytes) -> bool:
+            """Whether a leaf between these bounds can hold more than descendants of one child."""
+            if not bound.startswith(prefix):
+                return False
+            end = bound.find(separator, len(prefix))
+            return end < 0 or not upper.startswith(bound[: end + 1])
+
         behind = bytes([separator + 1])
         at = prefix if after is None else after + behind
         while True:
-            leaf, upper = self._descend(at, None)
+            leaf, upper = self._descend(at, wanted)
             index = bisect_left(leaf.keys, at)
             while index < len(leaf.keys):
                 found = leaf.keys[index]
@@ -211,8 +226,13 @@ class Tree:
         if not isinstance(child, Page):
             self.replaced.append(child)
 
-    def _descend(self, key: bytes, high: bytes | None) -> tuple[Page, bytes | None]:
-        """The leaf where this key belongs, and the lower bound of the leaf behind it."""
+    def _descend(
+        self, key: bytes, wanted: Callable[[bytes, bytes], bool]
+    ) -> tuple[Page, bytes | None]:
+        """The leaf where this key belongs, and the lower bound of the leaf behind it.
+
+        If it is missing, so are those behind it that are `wanted`, judged by their bounds.
+        """
         page, upper = self.root, None
         while page.level:
             at = max(bisect_right(page.keys, key) - 1, 0)
@@ -220,8 +240,10 @@ class Tree:
                 upper = page.keys[at + 1]
             child = page.children[at]
             if page.level == 1 and not isinstance(child, Page) and self._pages.find(child) is None:
-                stop = len(page.keys) if high is None else bisect_left(page.keys, high)
-                self.load_all(page.children[at : max(stop, at + 1)][:SCAN_AHEAD_PAGES])
+                behind = range(at + 1, len(page.keys))
+                bounds = (*page.keys, b"")
+                ahead = [page.children[i] for i in behind if wanted(bounds[i], bounds[i + 1])]
+                self.load_all([child, *ahead[: SCAN_AHEAD_PAGES - 1]])
             page = self._load(child)
         return page, upper
 
@@ -264,12 +286,17 @@ def _over(pieces: list[Page]) -> Page:
 
 
 def _with_children(page: Page, start: int, stop: int, pieces: list[Page]) -> Page:
-    """An inner page with the children from `start` to `stop` replaced by these."""
+    """An inner page with the children from `start` to `stop` replaced by these.
+
+    Its first key stays, also when its first child goes: keys from there on still come to this page,
+    and a neighbour it is merged with must not claim them.
+    """
     bounds = [lower_bound(left, right) for left, right in pairwise(pieces)]
     first = page.keys[start : start + 1] if pieces else ()
+    keys = (*page.keys[:start], *first, *bounds, *page.keys[stop:])
     return Page(
         page.level,
-        (*page.keys[:start], *first, *bounds, *page.keys[stop:]),
+        (page.keys[0], *keys[1:]),
         (),
         (*page.children[:start], *pieces, *page.children[stop:]),
     )
