@@ -11,6 +11,7 @@ FETCH_IDS_MAX = 64  # per backend call, so that one large read never holds the l
 REALM_ID_CHARS_MAX = 128
 REALM_NAME_BYTES_MAX = 512
 POINTER_NAME_CHARS_MAX = 256
+INDEX_NAME_CHARS_MAX = 64
 
 # Index
 PAGE_BYTES_MAX = 4_096

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from headgate.errors import InvalidInput, ObjectNotFound, for_another_caller
+from headgate.errors import HeadgateError, InvalidInput, Unavailable, for_another_caller
 from headgate.kernel import operations
 from headgate.kernel.draft import Draft, Savepoint
 from headgate.kernel.index import PageShelf
@@ -31,10 +31,10 @@ class Request:
         if not self.future.done():
             self.future.set_result(result)
 
-    def refuse(self, error: Exception) -> None:
+    def refuse(self, error: BaseException) -> None:
         """Tell the caller why not, unless it has gone."""
         if not self.future.done():
-            self.future.set_exception(for_another_caller(error))
+            self.future.set_exception(_for_future(error))
 
 
 class Answer(NamedTuple):
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
     request: Request
     result: object
-    error: Exception | None
+    error: BaseException | None
 
     def deliver(self) -> None:
         """Tell it."""
@@ -74,9 +74,11 @@ async def _run(draft: Draft, shelf: PageShelf, request: Request) -> Answer:
             draft.restore(savepoint)
             try:
                 await shelf.fetch(missing)
-            except ObjectNotFound as error:
+            except Unavailable:
+                raise  # not this attempt's fault: the batch is tried again
+            except HeadgateError as error:
                 return Answer(request, None, error)
-        except Exception as error:  # noqa: BLE001  whatever it is, only its caller is told
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  only its caller is told
             draft.restore(savepoint)
             return Answer(request, None, error)
 
@@ -109,3 +111,12 @@ async def _expire_operations(draft: Draft, shelf: PageShelf) -> None:
         except Missing as missing:
             draft.restore(savepoint)
             await shelf.fetch(missing)
+
+
+def _for_future(error: BaseException) -> BaseException:
+    """The error as one caller's own. A future takes no StopIteration: it would end generators."""
+    if isinstance(error, StopIteration):
+        stopped = RuntimeError("the attempt raised StopIteration")
+        stopped.__cause__ = error
+        return stopped
+    return for_another_caller(error) if isinstance(error, Exception) else error

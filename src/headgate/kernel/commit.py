@@ -76,7 +76,9 @@ class Committer:
         if operation:
             operations.check(operation)
         if self._closed:
-            raise Closed("the commit was not made", why="this node is shutting down")
+            raise Closed(
+                "the commit was not made", why="this node is shutting down", fix="Try again"
+            )
         request = Request(attempt, operation)
         self._lane(key, watch).enter(request)
         return cast(T, await request.future)

@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from headgate.errors import BadName, InvalidInput, PointerSealed, TooLarge
-from headgate.ids import Ids
+from headgate.ids import ID_MAX, Ids
 from headgate.kernel import operations
 from headgate.kernel.head import ADDED, REMOVED, UPDATED, Change, Group, encode_note
 from headgate.kernel.index import HeadView, PageShelf, after_prefix
 from headgate.kernel.objects import Encoded, Foreign, ObjectTypes, Stored, expect
 from headgate.kernel.pages import Page
+from headgate.kernel.system import check_index_name
 from headgate.kernel.tree import Missing, Tree
 from headgate.limits import INDEX_KEY_BYTES_MAX, INDEX_VALUE_BYTES_MAX
+
+MARK_MAX = (1 << 63) - 1
 
 T = TypeVar("T")
 
@@ -66,6 +69,7 @@ class Draft:
 
     def index(self, name: str) -> "IndexDraft":
         """An index of the head, to read and to change."""
+        check_index_name(name)
         if name == operations.INDEX:
             raise BadName(
                 f"index {name!r} cannot be opened",
@@ -80,7 +84,7 @@ class Draft:
 
     def stage(self, value: Stored | Foreign, id: int | None = None) -> int:
         """Store this immutable object with the commit; the answer is its id."""
-        id = self._ids.next() if id is None else id
+        id = self._ids.next() if id is None else _checked_id(id)
         self.staged.append(Staged(self._types.encode(self.base.realm, id, value), value))
         return id
 
@@ -96,10 +100,17 @@ class Draft:
 
     def discard(self, id: int) -> None:
         """Say that a stored object is no longer used once this commit is made."""
-        self.discarded.append(id)
+        self.discarded.append(_checked_id(id))
 
     def mark(self, name: str, value: int) -> None:
         """Set a small number that readers of the head see without opening an index."""
+        check_index_name(name)
+        if not _is_between(value, -MARK_MAX, MARK_MAX):
+            raise InvalidInput(
+                f"mark {name!r} cannot be set",
+                why=f"{value!r:.80} is no whole number of 64 bits",
+                fix="Put anything else into an index or an object",
+            )
         self.marks[name] = value
 
     def seal(self) -> None:
@@ -226,6 +237,20 @@ class IndexDraft:
     ) -> Iterator[tuple[bytes, bytes | None]]:
         """The direct children below a prefix; see `Tree.children`."""
         return self._draft.tree(self._name).children(prefix, separator, after)
+
+
+def _checked_id(id: int) -> int:
+    if not _is_between(id, 1, ID_MAX):
+        raise InvalidInput(
+            "the object cannot be named",
+            why=f"{id!r:.80} is no id",
+            fix="Use `new_id`",
+        )
+    return id
+
+
+def _is_between(value: object, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def _check_size(what: str, value: bytes, limit: int) -> None:

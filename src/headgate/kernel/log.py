@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from headgate.errors import LogCut, PointerNotFound
+from headgate.errors import LogCut, ObjectNotFound, PointerNotFound
 from headgate.ids import node, time_ms
 from headgate.kernel.head import (
     ADDED,
@@ -133,7 +133,11 @@ class CommitLog:
         head = (await self._store.fetch(key.realm, [start])).get(start)
         if newest == EMPTY or not isinstance(head, Head):
             raise _cut(key, start, None)
-        if await commit_at(self._store, key.realm, newest, head.seq) != start:
+        try:
+            known = await commit_at(self._store, key.realm, newest, head.seq)
+        except ObjectNotFound as cut:
+            raise _cut(key, start, None) from cut
+        if known != start:
             raise _cut(key, start, None)
 
     async def _commit(self, key: PointerKey, id: int, head: Head) -> Commit:

@@ -21,6 +21,12 @@ _BUCKETS = OPERATION_LIFETIME_MS // OPERATION_BUCKET_MS + 1
 
 def check(operation: bytes) -> None:
     """An operation id is 1 to 128 bytes."""
+    if not isinstance(operation, bytes):
+        raise InvalidInput(
+            "the operation id cannot be used",
+            why=f"it is a {type(operation).__name__}",
+            fix="An operation id is bytes, such as those of a UUID",
+        )
     if not 1 <= len(operation) <= OPERATION_BYTES_MAX:
         raise InvalidInput(
             "the operation id cannot be used",

@@ -92,8 +92,7 @@ class Realms:
 
     async def create(self, name: str, properties: dict[str, str] | None = None) -> Realm:
         """A new realm, set up and ACTIVE. A crash leaves one that `activate` completes."""
-        realm = await self.reserve(name, properties)
-        return await self.initialize(realm.id)
+        return await self._set_up(await self.reserve(name, properties))
 
     async def reserve(self, name: str, properties: dict[str, str] | None = None) -> Realm:
         """A new realm that is CREATED and nothing else."""
@@ -117,18 +116,13 @@ class Realms:
 
     async def initialize(self, name: str) -> Realm:
         """Set a reserved realm up and make it ACTIVE. May be repeated after a crash."""
-        realm = await self.get(name)
-        if realm.state is _S.CREATED:
-            realm = await self.move(realm.id, _S.INITIALIZING)
-        if realm.state is _S.INITIALIZING:
-            await self._store.backend.create_pointers(realm.id, REALM_POINTERS)
-        return await self.move(realm.id, _S.ACTIVE)
+        return await self._set_up(await self.get(name))
 
     async def activate(self, name: str) -> Realm:
         """Let a realm serve requests: an INACTIVE one again, an unfinished one at last."""
         realm = await self.get(name)
         if realm.state in {_S.CREATED, _S.INITIALIZING}:
-            return await self.initialize(realm.id)
+            return await self._set_up(realm)
         return await self.move(realm.id, _S.ACTIVE)
 
     async def deactivate(self, name: str) -> Realm:
@@ -180,6 +174,13 @@ class Realms:
             return moved
 
         return await self._committer.commit(REALMS_KEY, attempt)
+
+    async def _set_up(self, realm: Realm) -> Realm:
+        if realm.state is _S.CREATED:
+            realm = await self.move(realm.id, _S.INITIALIZING)
+        if realm.state is _S.INITIALIZING:
+            await self._store.backend.create_pointers(realm.id, REALM_POINTERS)
+        return await self.move(realm.id, _S.ACTIVE)
 
     async def _head(self) -> HeadView:
         [current] = await self._pointers.read([REALMS_KEY])

@@ -42,6 +42,12 @@ async def _resolve(
             if await store.backend.commit(rows, swap) is Outcome.APPLIED:
                 return Outcome.APPLIED
             return await _look_up(store, swap, seq)
+        except ObjectNotFound as cut:
+            raise OutcomeUnknown(
+                "the commit may or may not have been made",
+                why="its answer was lost and the history of that time is cut",
+                fix="Read before you try again",
+            ) from cut
         except (OutcomeUnknown, BackendUnavailable):
             await clock.sleep(pause_seconds)
             pause_seconds = min(2 * pause_seconds, RESOLVE_PAUSE_SECONDS_MAX)
@@ -53,18 +59,11 @@ async def _resolve(
 
 
 async def _look_up(store: Store, swap: Swap, seq: int) -> Outcome:
-    """Whether the pointer's history holds this swap's commit."""
+    """Whether the pointer's history holds this swap's commit; `ObjectNotFound` if it is cut."""
     [current] = await store.backend.read_pointers([swap.key])
     if current == swap.new:
         return Outcome.APPLIED
     if not current:
         return Outcome.LOST  # the pointer was deleted, and with it whatever was committed
-    try:
-        landed = await commit_at(store, swap.key.realm, current, seq)
-    except ObjectNotFound as cut:
-        raise OutcomeUnknown(
-            "the commit may or may not have been made",
-            why="its answer was lost and the history of that time is cut",
-            fix="Read before you try again",
-        ) from cut
+    landed = await commit_at(store, swap.key.realm, current, seq)
     return Outcome.APPLIED if landed == swap.new else Outcome.LOST

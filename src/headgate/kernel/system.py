@@ -3,7 +3,7 @@
 import re
 
 from headgate.errors import BadName
-from headgate.limits import POINTER_NAME_CHARS_MAX, REALM_NAME_BYTES_MAX
+from headgate.limits import INDEX_NAME_CHARS_MAX, POINTER_NAME_CHARS_MAX, REALM_NAME_BYTES_MAX
 
 SYSTEM_REALM = "::system::"
 REALMS = "realms"
@@ -17,6 +17,7 @@ REALM_POINTERS = (
     "policy-mappings",
 )
 
+_WORD = re.compile(r"[a-z][a-z0-9_-]*")
 _POINTER_NAME = re.compile(r"[a-z][a-z0-9-]*(/[A-Za-z0-9_-]+)*")
 
 
@@ -27,6 +28,16 @@ def check_pointer_name(name: str) -> None:
             f"{name!r} is no pointer name",
             why=f"it must be words of a-z, 0-9, - joined by /, {POINTER_NAME_CHARS_MAX} at most",
             fix="Choose a name like cat/17/heads/main",
+        )
+
+
+def check_index_name(name: str) -> None:
+    """The name of an index or a mark is a word: "names", "purge-due"."""
+    if not _WORD.fullmatch(name) or len(name) > INDEX_NAME_CHARS_MAX:
+        raise BadName(
+            f"{name!r} is no name of an index or a mark",
+            why=f"it must be 1 to {INDEX_NAME_CHARS_MAX} characters of a-z, 0-9, - and _",
+            fix="Choose a name like purge-due",
         )
 
 
