@@ -163,6 +163,35 @@ async def test_scans_of_more_than_one_batch_are_complete(backend: PostgresqlBack
     assert sorted(row for share in shares for row in share) == rows
 
 
+async def test_nodes_that_write_the_same_rows_in_other_orders_do_not_deadlock(
+    backend: PostgresqlBackend,
+) -> None:
+    """Rows are inserted in the order of their keys, whatever the order they came in."""
+    for first in range(1, 20_000, 1_000):
+        rows = [row(id) for id in range(first, first + 1_000)]
+
+        await asyncio.gather(*[backend.write(rows[::step]) for step in (1, -1, 1, -1)])
+
+
+async def test_nodes_that_delete_a_realm_together_stop_when_nothing_is_left(
+    backend: PostgresqlBackend,
+) -> None:
+    """Whoever is told 0 finds the realm empty, though others deleted what it meant to delete."""
+
+    async def delete() -> int:
+        total = 0
+        while deleted := await backend.delete_realm("realm", 100):
+            total += deleted
+        assert [batch async for batch in backend.scan_pointers("realm")] == []
+        assert [batch async for batch in backend.scan_rows()] == []
+        return total
+
+    await backend.create_pointers("realm", [f"p{n}" for n in range(1_000)])
+    await backend.write([row(id) for id in range(1, 2_001)])
+
+    assert sum(await asyncio.gather(*[delete() for _ in range(4)])) == 3_000
+
+
 async def test_a_closed_backend_says_so_at_once(backend: PostgresqlBackend) -> None:
     """Reads and writes after `close`, and before `open`, fail without waiting."""
     await backend.close()

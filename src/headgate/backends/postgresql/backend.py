@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from headgate.backends.postgresql.connector import Connector
@@ -29,6 +30,7 @@ COMMAND_TIMEOUT_SECONDS = 10.0
 CONNECTIONS_MAX = 10  # besides the one that reads pointers
 SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _PACKAGE = "headgate.backends.postgresql"
+_ROW_KEY = itemgetter(0, 1, 2)  # realm, id, part
 
 
 class PostgresqlBackend:
@@ -158,16 +160,19 @@ class PostgresqlBackend:
 
     async def delete_pointers(self, keys: Collection[PointerKey]) -> None:
         """Delete these pointers."""
-        realms, names = [key.realm for key in keys], [key.name for key in keys]
+        ordered = sorted(keys)  # as in `_columns`
+        realms, names = [key.realm for key in ordered], [key.name for key in ordered]
         await self._write("delete_pointers", realms, names)
 
     async def delete_realm(self, realm: str, limit: int) -> int:
         """Delete pointers as long as there are any, then rows."""
         for statement in ("delete_pointers_of_realm", "delete_rows_of_realm"):
-            [answer] = await self._write(statement, realm, limit)
-            deleted: int = answer["deleted"]
-            if deleted:
-                return deleted
+            found = limit
+            while found:
+                [answer] = await self._write(statement, realm, limit)
+                found, deleted = answer["found"], answer["deleted"]
+                if deleted:
+                    return int(deleted)
         return 0
 
     async def _read(self, statement: str, *arguments: object) -> list[Any]:
@@ -189,10 +194,13 @@ def _outcome(changed: list[Any]) -> Outcome:
 
 
 def _columns(rows: Sequence[Row]) -> list[list[Any]]:
-    """One list for each column of a row, for `unnest`."""
+    """One list for each column of a row, for `unnest`.
+
+    Sorted, because statements that insert the same rows in other orders would deadlock.
+    """
     if not rows:
         return [[] for _ in Row._fields]
-    return [list(column) for column in zip(*rows, strict=True)]
+    return [list(column) for column in zip(*sorted(rows, key=_ROW_KEY), strict=True)]
 
 
 def _batches(rows: Sequence[Row]) -> Iterator[list[Row]]:

@@ -44,6 +44,8 @@ _CAUSES: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
         "",
         "Grant the user the right to create in the database and to use Headgate's schema",
     ),
+    ((asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError), "", "Try again"),
+    ((asyncpg.QueryCanceledError,), "", "Check that the server is not overloaded"),
     (
         (TimeoutError,),
         "no answer in time",

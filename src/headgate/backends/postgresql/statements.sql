@@ -82,22 +82,29 @@ using unnest($1::text[], $2::text[]) as k (realm, name)
 where p.realm = k.realm and p.name = k.name;
 
 -- name: delete_pointers_of_realm
-with deleted as (
-    delete from pointers as p
-    using (select name from pointers where realm = $1 order by name limit $2) as d
+-- `found` tells whether there was any: another node may delete the same ones first.
+with doomed as materialized (
+    select name from pointers where realm = $1 order by name limit $2
+), deleted as (
+    delete from pointers as p using doomed as d
     where p.realm = $1 and p.name = d.name
     returning true
 )
-select count(*) as deleted from deleted;
+select
+    (select count(*) from doomed) as found,
+    (select count(*) from deleted) as deleted;
 
 -- name: delete_rows_of_realm
-with deleted as (
-    delete from objects as o
-    using (select id, part from objects where realm = $1 order by id, part limit $2) as d
+with doomed as materialized (
+    select id, part from objects where realm = $1 order by id, part limit $2
+), deleted as (
+    delete from objects as o using doomed as d
     where o.realm = $1 and o.id = d.id and o.part = d.part
     returning true
 )
-select count(*) as deleted from deleted;
+select
+    (select count(*) from doomed) as found,
+    (select count(*) from deleted) as deleted;
 
 -- name: lock_schema
 -- Processes that start together set up one after the other; the lock ends with the transaction.
