@@ -218,7 +218,7 @@ class AtomicityConformance:
             done.set()
 
         async def read() -> list[int]:
-            seen = []
+            seen: list[int] = []
             while not done.is_set() or not seen:
                 seen.append(await _one_turn(other_node, key))
                 await asyncio.sleep(0)
