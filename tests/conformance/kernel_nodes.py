@@ -29,10 +29,10 @@ NO_CACHE = 0
 TINY_CACHE = 20_000
 ALL_FAULTS = {
     Fault.LOST_BEFORE: 0.02,
-    Fault.LOST_AFTER: 0.02,
-    Fault.DUPLICATE: 0.03,
-    Fault.DELAY: 0.05,
-    Fault.LATE: 0.03,
+    Fault.LOST_AFTER: 0.04,
+    Fault.DUPLICATE: 0.04,
+    Fault.DELAY: 0.06,
+    Fault.LATE: 0.04,
     Fault.UNAVAILABLE: 0.02,
 }
 

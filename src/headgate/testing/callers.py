@@ -6,7 +6,7 @@ happens on the way, each count is committed exactly once, and the pointer's log 
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from itertools import pairwise
 from typing import TypeVar
 
@@ -41,6 +41,13 @@ async def commit(
     """Commit an attempt that is the same when repeated, or whose operation id makes it so."""
     handle = kernel.realm(key.realm)
     return await patiently(lambda: handle.commit(key.name, attempt, operation=operation))
+
+
+async def together(*calls: Coroutine[object, object, T]) -> list[T]:
+    """The answers to calls that run side by side; the first failure ends them all."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(call) for call in calls]
+    return [task.result() for task in tasks]
 
 
 async def head_of(kernel: Kernel, key: PointerKey) -> HeadView:
@@ -82,26 +89,33 @@ class Counter:
         self.name = name
         self._kernel = kernel
         self._key = key
+        self._in_doubt = False  # the count behind the acknowledged one may be stored already
 
     async def count(self) -> None:
         """Count up by one, exactly once, however often it takes."""
         await patiently(self.try_to_count)
 
     async def try_to_count(self) -> None:
-        """Count up by one. After an unknown outcome, another try finds out or does it."""
+        """Count up by one. After an unknown outcome, and only then, it may be done already."""
         wanted = self.acknowledged + 1
 
         def attempt(draft: Draft) -> None:
             counters = draft.index(COUNTERS)
             stored = int(counters.get(self.name.encode()) or 0)
-            if stored == wanted:
-                return  # what was in doubt has landed
+            if self._in_doubt and stored == wanted:
+                return
             assert stored == wanted - 1, f"{self.name} counts {wanted} and {stored} is stored"
             counters.put(self.name.encode(), str(wanted).encode())
             draft.note({"caller": self.name, "count": wanted})
 
-        await self._kernel.realm(self._key.realm).commit(self._key.name, attempt)
-        self.acknowledged = wanted
+        try:
+            await self._kernel.realm(self._key.realm).commit(self._key.name, attempt)
+        except Unavailable:
+            raise
+        except BaseException:  # cancelled ones are in doubt, too
+            self._in_doubt = True
+            raise
+        self.acknowledged, self._in_doubt = wanted, False
 
 
 async def check_counts(kernel: Kernel, key: PointerKey, counts: Mapping[str, int]) -> None:

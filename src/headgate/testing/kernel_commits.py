@@ -20,10 +20,11 @@ from headgate.testing.callers import (
     head_of,
     log_both_ways,
     patiently,
+    together,
 )
 
-CALLERS = 6
-COUNTS = 12
+CALLERS = 8
+COUNTS = 30
 WIDTH = 30  # entries that change together
 TURNS = 25
 
@@ -75,7 +76,7 @@ class CommitConformance:
         chance = random.Random(1)
         steady = Counter(node, key, "steady")
         restless = [Counter((node, other_node)[n % 2], key, f"restless-{n}") for n in range(4)]
-        for _ in range(COUNTS):
+        for _ in range(TURNS):
             tasks = [asyncio.create_task(counter.count()) for counter in restless]
             counting = asyncio.create_task(steady.count())
             await asyncio.sleep(chance.choice([0, 0.001, 0.005]))
@@ -88,7 +89,7 @@ class CommitConformance:
             await counter.count()  # finds out where it stands, or fails on a wrong state
         counts = {counter.name: counter.acknowledged for counter in [steady, *restless]}
         await check_counts(other_node, key, counts)
-        assert counts["steady"] == COUNTS
+        assert counts["steady"] == TURNS
 
     async def test_an_attempt_that_fails_leaves_nothing(
         self, node: Kernel, other_node: Kernel, key: PointerKey
@@ -210,21 +211,21 @@ class AtomicityConformance:
         self, node: Kernel, other_node: Kernel, key: PointerKey
     ) -> None:
         """While one node rewrites two indexes and a mark, the other never sees a mix."""
-        done = asyncio.Event()
 
         async def write() -> None:
             for turn in range(1, TURNS + 1):
                 await commit(node, key, partial(_rewrite, turn))
-            done.set()
 
-        async def read() -> list[int]:
+        async def read(writing: "asyncio.Task[None]") -> list[int]:
             seen: list[int] = []
-            while not done.is_set() or not seen:
+            while not writing.done() or not seen:
                 seen.append(await _one_turn(other_node, key))
                 await asyncio.sleep(0)
             return seen
 
-        _, *readers = await asyncio.gather(write(), read(), read())
+        writing = asyncio.create_task(write())
+        readers = await together(read(writing), read(writing))
+        await writing
         for seen in readers:
             assert seen == sorted(seen), "a reader went back"
         assert await _one_turn(other_node, key) == TURNS
@@ -235,23 +236,24 @@ class AtomicityConformance:
         """Of pointers that are written in turn, no reader ever sees a later one ahead."""
         names = ["first", "second", "third"]
         await patiently(lambda: node.realm(key.realm).create_pointers(names))
-        done = asyncio.Event()
 
         async def write() -> None:
             for turn in range(1, TURNS + 1):
                 for name in names:
                     await commit(node, PointerKey(key.realm, name), partial(_mark, turn))
-            done.set()
 
-        async def read() -> list[list[int]]:
+        async def read(order: list[str], writing: "asyncio.Task[None]") -> list[list[int]]:
             vectors: list[list[int]] = []
-            while not done.is_set() or not vectors:
-                heads = await patiently(lambda: other_node.realm(key.realm).heads(*names))
-                vectors.append([head.head.marks.get("turn", 0) for head in heads])
+            while not writing.done() or not vectors:
+                heads = await patiently(lambda: other_node.realm(key.realm).heads(*order))
+                seen = dict(zip(order, heads, strict=True))
+                vectors.append([seen[name].head.marks.get("turn", 0) for name in names])
                 await asyncio.sleep(0)
             return vectors
 
-        _, *readers = await asyncio.gather(write(), read(), read())
+        writing = asyncio.create_task(write())
+        readers = await together(read(names, writing), read(names[::-1], writing))
+        await writing
         for vector in [vector for vectors in readers for vector in vectors]:
             first, second, third = vector
             assert first >= second >= third >= first - 1, f"torn: {vector}"

@@ -19,6 +19,7 @@ from headgate.testing.callers import (
     log_both_ways,
     logged_counts,
     patiently,
+    together,
 )
 
 LENGTHS = {0, 1, 3, 19, 20, 21, 39, 40, 41}  # around the ends of tails
@@ -96,19 +97,17 @@ class LogConformance:
     ) -> None:
         """One node polls behind the last commit it has seen while the other writes."""
         counters = [Counter(node, key, f"caller-{number}") for number in range(3)]
-        done = asyncio.Event()
 
         async def write() -> None:
             for _ in range(25):
                 await asyncio.gather(*(counter.count() for counter in counters[:2]))
                 await counters[2].count()
-            done.set()
 
-        async def follow(most: int) -> list[Commit]:
+        async def follow(most: int, writing: "asyncio.Task[None]") -> list[Commit]:
             """Each poll takes some commits at most and goes on behind the last one."""
             seen: list[Commit] = []
             while True:
-                last_round = done.is_set()
+                last_round = writing.done()
                 after = seen[-1].id if seen else None
                 news = await patiently(partial(_behind, other_node, key, after))
                 seen += islice(news, most)
@@ -116,7 +115,9 @@ class LogConformance:
                     return seen
                 await asyncio.sleep(0)
 
-        _, *followers = await asyncio.gather(write(), follow(1), follow(1000))
+        writing = asyncio.create_task(write())
+        followers = await together(follow(1, writing), follow(1000, writing))
+        await writing
         commits = await log_both_ways(node, key)
         for seen in followers:
             assert [entry.seq for entry in seen] == list(range(1, len(commits) + 1))
