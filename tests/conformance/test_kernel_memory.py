@@ -14,7 +14,7 @@ TURNS_MAX = 60
 
 
 class UnevenBackend(ForwardingBackend):
-    """Pointers are read and swapped at once, or after many turns of others."""
+    """Questions and answers about pointers arrive at once, or after many turns of others."""
 
     def __init__(self, inner: Backend) -> None:
         super().__init__(inner)
@@ -22,7 +22,9 @@ class UnevenBackend(ForwardingBackend):
 
     async def read_pointers(self, keys: Sequence[PointerKey]) -> list[int | None]:
         await self._wait()
-        return await self.inner.read_pointers(keys)
+        values = await self.inner.read_pointers(keys)
+        await self._wait()
+        return values
 
     async def commit(self, rows: Sequence[Row], swap: Swap) -> Outcome:
         await self._wait()

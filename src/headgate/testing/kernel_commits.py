@@ -69,6 +69,28 @@ class CommitConformance:
             assert seen == {b"turn": str(turn).encode()}
             assert before in {str(turn - 1).encode() if turn > 1 else None, seen[b"turn"]}
 
+    async def test_no_answer_is_older_than_what_was_acknowledged(
+        self, node: Kernel, other_node: Kernel, key: PointerKey
+    ) -> None:
+        """Many readers share reads; none joins one that began before a change was acknowledged."""
+        counters = [Counter(node, key, f"caller-{number}") for number in range(2)]
+
+        async def write(counter: Counter) -> None:
+            for _ in range(TURNS):
+                await counter.count()
+
+        async def read(kernel: Kernel, writing: "asyncio.Future[list[None]]") -> None:
+            while not writing.done():
+                told = {one.name.encode(): one.acknowledged for one in counters}
+                seen = await entries_of(kernel, key, "counters")
+                for name, count in told.items():
+                    assert int(seen.get(name, 0)) >= count, "a stale answer"
+                await asyncio.sleep(0)
+
+        writing = asyncio.gather(*map(write, counters))
+        await together(*(read(kernel, writing) for kernel in [node, other_node] * 4))
+        await writing
+
     async def test_a_cancelled_caller_does_not_hurt_the_others(
         self, node: Kernel, other_node: Kernel, key: PointerKey
     ) -> None:
