@@ -18,7 +18,7 @@ from headgate.kernel.log import Commit
 from headgate.kernel.objects import ObjectType, Stored
 from headgate.kernel.pages import Page
 from headgate.kernel.records import PointerKey, Row
-from headgate.limits import CACHE_BYTES
+from headgate.limits import CACHE_BYTES, LEASE_RENEW_MS
 from headgate.testing.counting import CountingBackend
 from headgate.testing.faults import Faults, FaultyBackend
 from headgate.testing.manual_clock import START_MS, ManualClock
@@ -119,10 +119,30 @@ class Rig:
         self.kernels.append(kernel)
         return kernel
 
+    async def pass_time(self, ms: float) -> None:
+        """Move the clock on, slowly enough for leases to be renewed on the way."""
+        while ms > 0:
+            self.clock.advance(min(ms, LEASE_RENEW_MS))
+            ms -= LEASE_RENEW_MS
+            await turns(5)
+
     async def realm(self, name: str = "acme") -> RealmHandle:
         """An ACTIVE realm of this name, on the first node."""
         kernel = self.kernels[0] if self.kernels else await self.open()
         return kernel.realm((await kernel.realms.create(name)).id)
+
+
+class Held:
+    """The next commit on the database waits here until it is let go."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.reached = asyncio.Event()
+        self.let_go = asyncio.Event()
+        rig.faults.crash_at("before_commit", self._wait)
+
+    async def _wait(self) -> None:
+        self.reached.set()
+        await self.let_go.wait()
 
 
 def open_kernel_on(
