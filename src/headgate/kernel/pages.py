@@ -19,7 +19,8 @@ CHILD_BYTES = 9
 class Page(Stored, frozen=True, gc=False):
     """A leaf (level 0) of keys and values, or an inner page of keys and children.
 
-    `keys[i]` of an inner page is a lower bound of everything below `children[i]`.
+    `keys[i]` of an inner page is a lower bound of everything below `children[i]`. The first is b""
+    once the page was changed: the bound of its first child is its own, and stands in its parent.
     A child is an id, or a page that is not stored yet.
     """
 
@@ -48,11 +49,11 @@ def cut(page: Page, start: int, stop: int) -> Page:
     )
 
 
-def merge(left: Page, right: Page) -> Page:
-    """The entries of two neighbours in one page."""
+def merge(left: Page, right: Page, bound: bytes) -> Page:
+    """The entries of two neighbours in one page; `bound` is the lower bound of the right one."""
     return Page(
         left.level,
-        left.keys + right.keys,
+        left.keys + ((bound, *right.keys[1:]) if left.level else right.keys),
         left.values + right.values,
         left.children + right.children,
     )

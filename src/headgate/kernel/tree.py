@@ -60,8 +60,12 @@ class Tree:
 
     def put(self, key: bytes, value: bytes) -> None:
         """Add or replace an entry."""
-        with self._undone_if_missing():
+        mark = len(self.replaced)
+        try:
             pieces = self._put(self.root, key, value, edge=True)
+        except Missing:
+            del self.replaced[mark:]
+            raise
         while len(pieces) > 1:
             pieces = split(_over(pieces), at_right_edge=True)
         self.root = pieces[0]
@@ -159,18 +163,24 @@ class Tree:
     def _put(self, page: Page, key: bytes, value: bytes, *, edge: bool) -> list[Page]:
         if not page.level:
             at = bisect_left(page.keys, key)
-            present = at < len(page.keys) and page.keys[at] == key
-            rest = at + 1 if present else at
-            changed = Page(
-                0,
-                page.keys if present else (*page.keys[:at], key, *page.keys[at:]),
-                (*page.values[:at], value, *page.values[rest:]),
-            )
-            return split(changed, at_right_edge=edge and at == len(page.keys))
+            keys, values = page.keys, page.values
+            if at < len(keys) and keys[at] == key:
+                changed = Page(0, keys, (*values[:at], value, *values[at + 1 :]))
+                if len(value) <= len(values[at]):
+                    return [changed]  # it did not grow: there is no need to measure it
+            else:
+                changed = Page(
+                    0, (*keys[:at], key, *keys[at:]), (*values[:at], value, *values[at:])
+                )
+            return split(changed, at_right_edge=edge and at == len(keys))
         at = max(bisect_right(page.keys, key) - 1, 0)
         edge = edge and at == len(page.keys) - 1
-        pieces = self._put(self._load(page.children[at]), key, value, edge=edge)
-        self._took(page.children[at])
+        child = page.children[at]
+        pieces = self._put(self._load(child), key, value, edge=edge)
+        self._took(child)
+        if len(pieces) == 1 and not page.keys[0]:  # as most often: its keys and its size stay
+            children = (*page.children[:at], pieces[0], *page.children[at + 1 :])
+            return [Page(page.level, page.keys, (), children)]
         return split(_with_children(page, at, at + 1, pieces), at_right_edge=edge)
 
     def _remove(self, page: Page, key: bytes) -> Page | None:
@@ -209,8 +219,9 @@ class Tree:
                 if own + size(neighbour) <= PAGE_MERGED_BYTES_MAX:
                     self._took(page.children[other])
                     pair = (changed, neighbour) if other > at else (neighbour, changed)
-                    first = min(at, other)
-                    return _with_children(page, first, first + 2, [merge(*pair)])
+                    second = max(at, other)
+                    merged = merge(*pair, page.keys[second])
+                    return _with_children(page, second - 1, second + 1, [merged])
         return _with_children(page, at, at + 1, [changed])
 
     def _load(self, child: int | Page) -> Page:
@@ -286,17 +297,13 @@ def _over(pieces: list[Page]) -> Page:
 
 
 def _with_children(page: Page, start: int, stop: int, pieces: list[Page]) -> Page:
-    """An inner page with the children from `start` to `stop` replaced by these.
-
-    Its first key stays, also when its first child goes: keys from there on still come to this page,
-    and a neighbour it is merged with must not claim them.
-    """
+    """An inner page with the children from `start` to `stop` replaced by these."""
     bounds = [lower_bound(left, right) for left, right in pairwise(pieces)]
     first = page.keys[start : start + 1] if pieces else ()
     keys = (*page.keys[:start], *first, *bounds, *page.keys[stop:])
     return Page(
         page.level,
-        (page.keys[0], *keys[1:]),
+        (b"", *keys[1:]),  # below the first child there may come keys smaller than ever before
         (),
         (*page.children[:start], *pieces, *page.children[stop:]),
     )

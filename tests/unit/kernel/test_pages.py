@@ -30,7 +30,7 @@ def numbered(count: int, value: bytes = b"v" * 30) -> Page:
 def joined(pieces: list[Page]) -> Page:
     whole = pieces[0]
     for piece in pieces[1:]:
-        whole = merge(whole, piece)
+        whole = merge(whole, piece, piece.keys[0])
     return whole
 
 
@@ -108,6 +108,13 @@ def test_pages_are_left_nearly_full_at_the_right_edge() -> None:
     assert size(right) < PAGE_BYTES_MAX / 4
 
 
+def test_merged_inner_pages_keep_the_bound_of_the_right_one() -> None:
+    """Its own first key may be above what is below it; the bound in its parent never is."""
+    merged = merge(inner([b"", b"c"]), inner([b"p", b"t"]), b"m")
+
+    assert merged.keys == (b"", b"c", b"m", b"t")
+
+
 def test_an_oversized_entry_gets_a_page_of_its_own() -> None:
     """Its neighbours stay in small pages."""
     pieces = split(leaf({b"a": b"", b"b": bytes(16_384), b"c": b""}), at_right_edge=False)
@@ -118,7 +125,7 @@ def test_an_oversized_entry_gets_a_page_of_its_own() -> None:
 def test_cut_and_merge_undo_each_other() -> None:
     """For leaves and inner pages."""
     for page in (numbered(10), inner([b"", b"b", b"c"])):
-        assert merge(cut(page, 0, 2), cut(page, 2, 10)) == page
+        assert merge(cut(page, 0, 2), cut(page, 2, 10), page.keys[2]) == page
         assert cut(page, 1, 1).keys == ()
 
 
