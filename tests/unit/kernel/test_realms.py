@@ -1,0 +1,365 @@
+"""Realms: a life with one direction, names that come back, data that goes with its realm only."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import msgspec
+import pytest
+
+from headgate.errors import BadName, IllegalRealmMove, RealmExists, RealmNotFound
+from headgate.kernel.draft import Draft
+from headgate.kernel.kernel import Kernel
+from headgate.kernel.log import Entry
+from headgate.kernel.objects import encode_fields
+from headgate.kernel.realms import BY_ID, REALMS_KEY, Realm, RealmState
+from headgate.kernel.system import REALM_POINTERS
+from headgate.limits import PURGE_ROWS_PER_CALL, REALM_NAME_BYTES_MAX
+from headgate.testing.faults import Crashed
+from headgate.testing.kernels import POINTER, Rig, Thing, entries, putting_all, snapshot, turns
+
+S = RealmState
+ALLOWED = {
+    (S.CREATED, S.CREATED),
+    (S.CREATED, S.INITIALIZING),
+    (S.CREATED, S.LOADING),
+    (S.CREATED, S.PURGING),
+    (S.INITIALIZING, S.ACTIVE),
+    (S.INITIALIZING, S.INACTIVE),
+    (S.INITIALIZING, S.PURGING),
+    (S.LOADING, S.ACTIVE),
+    (S.LOADING, S.INACTIVE),
+    (S.LOADING, S.PURGING),
+    (S.ACTIVE, S.ACTIVE),
+    (S.ACTIVE, S.INACTIVE),
+    (S.INACTIVE, S.INACTIVE),
+    (S.INACTIVE, S.ACTIVE),
+    (S.INACTIVE, S.PURGING),
+    (S.PURGING, S.PURGING),
+    (S.PURGING, S.PURGED),
+    (S.PURGED, S.PURGED),
+}
+CRASH_POINTS = [
+    *((f"{when}_commit", skip) for when in ("before", "after") for skip in range(3)),
+    ("before_create_pointers", 0),
+    ("after_create_pointers", 0),
+]
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    """A database with one node."""
+    async with Rig() as rig:
+        await rig.open()
+        yield rig
+
+
+@pytest.fixture
+def kernel(rig: Rig) -> Kernel:
+    """The node."""
+    return rig.kernels[0]
+
+
+async def realm_in(kernel: Kernel, state: RealmState, name: str = "acme") -> Realm:
+    """A realm that is in this state, however it got there."""
+    realm = await kernel.realms.reserve(name)
+    forced = msgspec.structs.replace(realm, state=state)
+
+    def attempt(draft: Draft) -> None:
+        draft.index(BY_ID).put(realm.id.encode(), encode_fields(forced))
+
+    await kernel.committer.commit(REALMS_KEY, attempt)
+    return forced
+
+
+async def fill(kernel: Kernel, id: str, things: int = 3) -> None:
+    """Give a realm some data: commits, pages, objects of several rows."""
+    realm = kernel.realm(id)
+    await realm.commit(POINTER, putting_all({b"%04d" % n: b"v" * 60 for n in range(500)}))
+    blob = bytes(range(256)) * 10
+    await realm.write({n + 1: Thing(text=str(n), blob=blob) for n in range(things)})
+
+
+@pytest.mark.parametrize("to", S)
+@pytest.mark.parametrize("at", S)
+async def test_a_realm_moves_exactly_where_its_life_allows(
+    rig: Rig, kernel: Kernel, at: RealmState, to: RealmState
+) -> None:
+    """Every pair of states: allowed moves happen, all others are refused and change nothing."""
+    realm = await realm_in(kernel, at)
+    rig.clock.advance(1000)
+    before = await snapshot(rig.memory)
+    if (at, to) in ALLOWED:
+        moved = await kernel.realms.move(realm.id, to)
+
+        assert moved == await kernel.realms.get("acme")
+        assert moved.state is to
+        assert moved.changed_ms == realm.changed_ms + (0 if at is to else 1000)
+    else:
+        with pytest.raises(IllegalRealmMove, match=f"cannot become {to.value}: it is {at.value}"):
+            await kernel.realms.move(realm.id, to)
+
+        assert await snapshot(rig.memory) == before
+
+
+@pytest.mark.parametrize("state", S)
+async def test_only_a_purged_realm_can_be_deleted(
+    rig: Rig, kernel: Kernel, state: RealmState
+) -> None:
+    """All others are refused and stay."""
+    realm = await realm_in(kernel, state)
+    before = await snapshot(rig.memory)
+    if state is S.PURGED:
+        await kernel.realms.delete("acme")
+
+        assert await kernel.realms.list() == []
+    else:
+        with pytest.raises(IllegalRealmMove, match="Only a PURGED realm"):
+            await kernel.realms.delete("acme")
+
+        assert await snapshot(rig.memory) == before
+        assert await kernel.realms.get(realm.id) == realm
+
+
+async def test_the_error_of_an_illegal_move_says_where_to_go(kernel: Kernel) -> None:
+    """From most states there is a way; from the last one only to be deleted."""
+    await realm_in(kernel, S.ACTIVE, "a")
+    await realm_in(kernel, S.PURGED, "b")
+    with pytest.raises(IllegalRealmMove, match="it can become INACTIVE"):
+        await kernel.realms.purge("a")
+    with pytest.raises(IllegalRealmMove, match="It can be deleted"):
+        await kernel.realms.activate("b")
+
+
+async def test_a_new_realm_is_active_and_has_its_pointers(rig: Rig, kernel: Kernel) -> None:
+    """It serves requests at once."""
+    realm = await kernel.realms.create("acme", {"owner": "jane"})
+    pointers = (await snapshot(rig.memory)).pointers
+    heads = await kernel.realm(realm.id).heads(*REALM_POINTERS)
+
+    assert realm.state is S.ACTIVE
+    assert realm.properties == {"owner": "jane"}
+    assert {key.name for key in pointers if key.realm == realm.id} == set(REALM_POINTERS)
+    assert [head.head.seq for head in heads] == [0] * 7
+
+
+async def test_realms_are_listed_by_name(kernel: Kernel) -> None:
+    """In whatever state they are."""
+    await kernel.realms.create("b")
+    await kernel.realms.reserve("c")
+    await kernel.realms.create("a")
+
+    assert [realm.name for realm in await kernel.realms.list()] == ["a", "b", "c"]
+
+
+async def test_a_realm_is_found_by_name_and_by_id(kernel: Kernel) -> None:
+    """Both mean the same realm."""
+    realm = await kernel.realms.create("acme")
+
+    assert await kernel.realms.get("acme") == await kernel.realms.get(realm.id) == realm
+
+
+async def test_a_realm_named_like_anothers_id_does_not_take_its_place(kernel: Kernel) -> None:
+    """What was looked up by name once is meant by its id from then on."""
+    first = await kernel.realms.reserve("first")
+    second = await kernel.realms.create(first.id)
+    await kernel.realms.deactivate(second.id)
+    activated = await kernel.realms.activate("first")
+
+    assert (activated.id, activated.state) == (first.id, S.ACTIVE)
+    assert (await kernel.realms.get(second.id)).state is S.INACTIVE
+
+
+@pytest.mark.parametrize("verb", ["get", "initialize", "activate", "deactivate", "purge", "delete"])
+@pytest.mark.parametrize("name", ["nobody", "::system::", ""])
+async def test_an_unknown_realm_is_named(kernel: Kernel, verb: str, name: str) -> None:
+    """The system's own realm is unknown too: nobody can purge it."""
+    with pytest.raises(RealmNotFound, match="realm list"):
+        await getattr(kernel.realms, verb)(name)
+
+
+async def test_an_unknown_id_cannot_be_moved(kernel: Kernel) -> None:
+    """A realm that was deleted meanwhile."""
+    with pytest.raises(RealmNotFound):
+        await kernel.realms.move("17", S.ACTIVE)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        " a",
+        "a ",
+        "::",
+        "::x",
+        "::system::",
+        "a\nb",
+        "a\0b",
+        "\ud800",
+        "x" * 513,
+        "ä" * 257,
+    ],
+)
+async def test_a_bad_name_is_refused(rig: Rig, kernel: Kernel, name: str) -> None:
+    """Reserved, unprintable, blank or too long: nothing is written."""
+    rig.backend.reset()
+    with pytest.raises(BadName, match="Choose another name"):
+        await kernel.realms.create(name)
+
+    assert rig.backend.calls == {}
+
+
+@pytest.mark.parametrize(
+    "name", ["a", "A b", "x:y::z", ":a", "ä", "山", "x" * REALM_NAME_BYTES_MAX]
+)
+async def test_a_good_name_is_kept_as_it_is(kernel: Kernel, name: str) -> None:
+    """Any printable text."""
+    await kernel.realms.create(name)
+
+    assert (await kernel.realms.get(name)).name == name
+
+
+async def test_a_name_belongs_to_one_realm(rig: Rig, kernel: Kernel) -> None:
+    """In any state but deleted, on any node."""
+    await kernel.realms.reserve("acme")
+    other = await rig.open()
+    with pytest.raises(RealmExists, match="there is one of this name"):
+        await other.realms.create("acme")
+
+    assert len(await kernel.realms.list()) == 1
+
+
+async def test_of_many_who_want_a_name_one_gets_it(rig: Rig) -> None:
+    """On two nodes at once."""
+    other = await rig.open()
+    answers = await asyncio.gather(
+        *(node.realms.create("acme") for node in (rig.kernels[0], other) for _ in range(5)),
+        return_exceptions=True,
+    )
+
+    assert sum(isinstance(answer, Realm) for answer in answers) == 1
+    assert sum(isinstance(answer, RealmExists) for answer in answers) == 9
+
+
+async def test_a_deleted_name_is_free_and_its_id_is_not_used_again(kernel: Kernel) -> None:
+    """What refers to the old id can never mean the new realm."""
+    ids = []
+    for _ in range(3):
+        realm = await kernel.realms.create("acme")
+        ids.append(realm.id)
+        await kernel.realms.deactivate("acme")
+        await kernel.realms.purge("acme")
+        await kernel.realms.delete("acme")
+
+    assert len(set(ids)) == 3
+    with pytest.raises(RealmNotFound):
+        await kernel.realms.get("acme")
+
+
+@pytest.mark.parametrize(("point", "skip"), CRASH_POINTS)
+async def test_a_crash_while_creating_is_completed_by_activating(
+    rig: Rig, kernel: Kernel, point: str, skip: int
+) -> None:
+    """Wherever it crashed: nothing is there, or another node brings it to its end."""
+    rig.faults.crash_at(point, skip=skip)
+    creating = asyncio.create_task(kernel.realms.create("acme"))
+    await turns(60)
+    creating.cancel()
+    with suppress(asyncio.CancelledError, Crashed):
+        await creating
+    rig.kernels.clear()  # a process that died closes nothing
+    node = await rig.open()
+    if not await node.realms.list():
+        await node.realms.create("acme")
+    realm = await node.realms.activate("acme")
+
+    assert rig.faults.injected[point] == 1
+    assert realm.state is S.ACTIVE
+    assert len(await node.realm(realm.id).heads(*REALM_POINTERS)) == len(REALM_POINTERS)
+
+
+async def test_setting_up_twice_changes_nothing(rig: Rig, kernel: Kernel) -> None:
+    """`initialize` and `activate` may be repeated."""
+    realm = await kernel.realms.create("acme")
+    before = await snapshot(rig.memory)
+
+    assert await kernel.realms.initialize("acme") == await kernel.realms.activate("acme") == realm
+    assert await snapshot(rig.memory) == before
+
+
+@pytest.mark.parametrize("state", [S.LOADING, S.INACTIVE])
+async def test_activating_switches_on_what_is_set_up(kernel: Kernel, state: RealmState) -> None:
+    """A loaded realm and one that was switched off."""
+    await realm_in(kernel, state)
+
+    assert (await kernel.realms.activate("acme")).state is S.ACTIVE
+
+
+async def test_a_purge_deletes_its_realm_and_no_other(rig: Rig, kernel: Kernel) -> None:
+    """All rows and pointers of the one, none of the others, nor of the system."""
+    ids = [(await kernel.realms.create(name)).id for name in ("acme", "acme2", "other")]
+    for id in ids:
+        await fill(kernel, id)
+    await kernel.realms.deactivate("acme")
+    before = await snapshot(rig.memory)
+    purged = await kernel.realms.purge("acme")
+    after = await snapshot(rig.memory)
+
+    assert purged.state is S.PURGED
+    assert not [key for key in after.pointers if key.realm == ids[0]]
+    assert not [key for key in after.rows if key[0] == ids[0]]
+    kept = {key: row for key, row in before.rows.items() if key[0] != ids[0]}
+    assert kept.items() <= after.rows.items()
+    assert len(await entries(kernel.realm(ids[1]))) == 500
+
+
+async def test_a_purge_tells_how_far_it_is(kernel: Kernel) -> None:
+    """A large realm is deleted in steps, each of which is reported."""
+    realm = await kernel.realms.create("acme")
+    await fill(kernel, realm.id, PURGE_ROWS_PER_CALL + 500)
+    await kernel.realms.deactivate("acme")
+    told: list[int] = []
+    await kernel.realms.purge("acme", told.append)
+
+    assert told == sorted(told)
+    assert told[-1] > PURGE_ROWS_PER_CALL
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize("point", ["before_delete_realm", "after_delete_realm"])
+async def test_a_crashed_purge_is_repeated(rig: Rig, kernel: Kernel, point: str) -> None:
+    """The realm stays PURGING until somebody finishes; then again changes nothing."""
+    realm = await kernel.realms.create("acme")
+    await fill(kernel, realm.id)
+    await kernel.realms.deactivate("acme")
+    rig.faults.crash_at(point)
+    with pytest.raises(Crashed):
+        await kernel.realms.purge("acme")
+    between = await kernel.realms.get("acme")
+    await kernel.realms.purge("acme")
+    before = await snapshot(rig.memory)
+    again = await kernel.realms.purge("acme")
+
+    assert between.state is S.PURGING
+    assert again.state is S.PURGED
+    assert not [key for key in before.rows if key[0] == realm.id]
+    assert await snapshot(rig.memory) == before
+
+
+async def test_the_life_of_a_realm_is_in_the_log(kernel: Kernel) -> None:
+    """Each move with the realm's name and id; a deletion removes both entries."""
+    realm = await kernel.realms.create("acme")
+    await kernel.realms.deactivate("acme")
+    await kernel.realms.purge("acme")
+    await kernel.realms.delete("acme")
+    commits = [commit async for commit in kernel.log.oldest_first(REALMS_KEY)]
+    states = ["CREATED", "INITIALIZING", "ACTIVE", "INACTIVE", "PURGING", "PURGED", "deleted"]
+
+    assert [commit.groups[0].note for commit in commits] == [
+        {"realm": "acme", "id": realm.id, "state": state} for state in states
+    ]
+    assert commits[-1].groups[0].entries == [
+        Entry("ids", realm.id.encode(), "removed"),
+        Entry("names", b"acme", "removed"),
+    ]
