@@ -33,11 +33,13 @@ def assemble(draft: Draft, types: ObjectTypes, ids: Ids) -> Assembled:
 
     def store_below(page: Page) -> Page:
         """The page with every child stored."""
-        children = tuple(
+        if not page.level:
+            return page
+        children = [
             store(store_below(child)) if isinstance(child, Page) else child
             for child in page.children
-        )
-        return msgspec.structs.replace(page, children=children)
+        ]
+        return Page(page.level, page.keys, (), tuple(children))
 
     _fit_roots(draft)
     roots = dict(draft.base.head.roots)

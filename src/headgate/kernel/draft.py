@@ -58,7 +58,7 @@ class Draft:
         self._ids = ids
         self._types = types
         self._note: Any = None
-        self._touched: dict[tuple[str, bytes], bytes | None] = {}
+        self._touched: dict[tuple[str, bytes], tuple[bytes | None, bytes | None]] = {}
 
     # What an attempt uses
 
@@ -162,8 +162,8 @@ class Draft:
         """End an attempt: keep what it did as one group, or undo it if it did nothing."""
         changes = [
             Change(index, key, _kind(before, after))
-            for (index, key), before in self._touched.items()
-            if (after := self.tree(index).get(key)) != before
+            for (index, key), (before, after) in self._touched.items()
+            if after != before
         ]
         marked = self.marks != savepoint.marks or self.sealed != savepoint.sealed
         if not (changes or marked or operation):
@@ -189,10 +189,10 @@ class Draft:
             tree = self.trees[index] = Tree(self.base.root(index), self._shelf)
         return tree
 
-    def touch(self, index: str, key: bytes) -> None:
-        """Remember the value an entry had before this attempt first changed it."""
-        if (index, key) not in self._touched:
-            self._touched[index, key] = self.tree(index).get(key)
+    def touch(self, index: str, key: bytes, old: bytes | None, new: bytes | None) -> None:
+        """Remember the value of an entry before this attempt first changed it, and the last."""
+        before, _ = self._touched.get((index, key), (old, None))
+        self._touched[index, key] = before, new
 
 
 class IndexDraft:
@@ -212,16 +212,20 @@ class IndexDraft:
         """Add or replace an entry."""
         _check_size("key", key, INDEX_KEY_BYTES_MAX)
         _check_size("value", value, INDEX_VALUE_BYTES_MAX)
-        if self.get(key) != value:
-            self._draft.touch(self._name, key)
-            self._draft.tree(self._name).put(key, value)
+        tree = self._draft.tree(self._name)
+        old = tree.get(key)
+        if old != value:
+            tree.put(key, value)
+            self._draft.touch(self._name, key, old, value)
 
     def remove(self, key: bytes) -> bool:
         """Remove an entry; False if it is absent."""
-        if self.get(key) is None:
+        tree = self._draft.tree(self._name)
+        old = tree.get(key)
+        if old is None:
             return False
-        self._draft.touch(self._name, key)
-        self._draft.tree(self._name).remove(key)
+        tree.remove(key)
+        self._draft.touch(self._name, key, old, None)
         return True
 
     def scan(self, low: bytes = b"", high: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
