@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m benchmarks SUITE`. Not part of the package."""

@@ -1,0 +1,20 @@
+"""`python -m benchmarks SUITE [...]`: runs one suite of benchmarks."""
+
+import sys
+from collections.abc import Callable
+
+from benchmarks import kernel
+
+SUITES: dict[str, Callable[[list[str]], int]] = {"kernel": kernel.main}
+
+
+def main(arguments: list[str]) -> int:
+    suite = SUITES.get(arguments[0]) if arguments else None
+    if suite is None:
+        print(f"usage: python -m benchmarks {{{','.join(SUITES)}}} [--help]", file=sys.stderr)
+        return 2
+    return suite(arguments[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,85 @@
+"""The benchmarks run, and report what they promise; how fast it is depends on the machine."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import kernel
+from benchmarks.__main__ import main
+from benchmarks.report import GOALS, table
+
+ROOT = Path(__file__).parents[2]
+COUNTS = (
+    "contended_failed",
+    "two_process_failed",
+    "postgresql_contended_failed",
+    "postgresql_two_process_failed",
+    "distinct_failed",
+    "postgresql_distinct_failed",
+)
+FIGURES = (
+    "contended_commits_per_second",
+    "group_commit_speedup",
+    "two_process_commits_per_second",
+    "two_process_worst_wait_seconds",
+    "postgresql_contended_commits_per_second",
+    "commit_ms_1e3",
+    "commit_ms_1e6",
+    "commit_ratio",
+    "bytes_written_per_commit_1e6",
+    "bytes_written_worst_1e6",
+    "lookup_us_1e3",
+    "lookup_us_1e6",
+    "children_ms_1e3",
+    "children_ms_1e6",
+    "children_ratio",
+    "pointer_batch_read_us",
+    "raw_batch_read_us",
+    "pointer_read_ratio",
+)
+
+
+def test_the_kernel_suite_reports_every_figure(tmp_path: Path) -> None:
+    """One JSON object on standard output, no failed commit, a plot, and a table of all goals."""
+    plot = tmp_path / "kernel.svg"
+    options = ["--smoke", "--quick", "--json", "--plot", str(plot)]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "kernel", *options],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["scale"] == "smoke"
+    assert {key: figures[key] for key in COUNTS} == dict.fromkeys(COUNTS, 0)
+    assert [key for key in FIGURES if not figures[key] > 0] == []
+    assert plot.read_text("utf-8").count("<svg") == 1
+    assert len(table(figures).splitlines()) == len(GOALS) + 1
+
+
+def test_an_unknown_suite_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever names none, or one that does not exist, is told which there are."""
+    assert (main([]), main(["nothing"])) == (2, 2)
+    assert "{kernel}" in capsys.readouterr().err
+
+
+def test_a_missing_server_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without PostgreSQL the suite says so in one line, before it measures anything."""
+
+    def find_nothing() -> Path:
+        raise RuntimeError("no PostgreSQL server was found: install one")
+
+    monkeypatch.setattr(kernel, "find_binaries", find_nothing)
+
+    assert kernel.main(["--quick"]) == 2
+    assert capsys.readouterr().err == "benchmarks: no PostgreSQL server was found: install one\n"
