@@ -20,11 +20,12 @@ class Request:
 
     __slots__ = ("attempt", "future", "operation", "timer")
 
+    timer: asyncio.TimerHandle  # ends the wait of one that entered a lane
+
     def __init__(self, attempt: Attempt, operation: bytes) -> None:
         self.attempt = attempt
         self.operation = operation
         self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.timer: asyncio.TimerHandle | None = None
 
     def resolve(self, result: object) -> None:
         """Give the caller its answer, unless it has gone."""

@@ -102,8 +102,7 @@ class Lane:
         batch: list[Request] = []
         while self._waiting and len(batch) < most:
             request = self._waiting.popleft()
-            if request.timer is not None:
-                request.timer.cancel()
+            request.timer.cancel()
             if not request.future.done():
                 batch.append(request)
         return batch
