@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from itertools import pairwise
 from typing import TypeVar
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -258,5 +259,5 @@ def check(stored: Callable[[int], Page], page: Page, low: bytes, high: bytes | N
     return count
 
 
-TestIndexMachine = IndexMachine.TestCase
+TestIndexMachine = pytest.mark.timeout(1_800)(IndexMachine.TestCase)  # shrinking takes its time
 TestIndexMachine.__doc__ = "Indexes do what sorted dictionaries do."

@@ -150,6 +150,34 @@ def large_leaf(key: bytes) -> Page:
     return Page(0, (key,), (bytes(2_000),))
 
 
+def over_leaves(*keys: bytes) -> Page:
+    return Page(1, keys, (), tuple(large_leaf(key) for key in keys))
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        over_leaves(b"a", b"m", b"p", b"s"),
+        Page(
+            2,
+            (b"", b"m", b"s"),
+            (),
+            (over_leaves(b"a"), over_leaves(b"m", b"p"), over_leaves(b"s")),
+        ),
+    ],
+)
+def test_keys_smaller_than_all_others_may_come_again(root: Page) -> None:
+    """The first child goes, and what comes in its place splits the one that is now first."""
+    tree = Tree(root, Shelf())
+    tree.remove(b"a")
+    for one in (b"b", b"d", b"c", b"e"):
+        tree.put(one, bytes(2_000))
+    expected = [b"b", b"c", b"d", b"e", b"m", b"p", b"s"]
+
+    assert [one for one, _ in tree.scan()] == expected
+    assert [one for one in expected if tree.get(one) is None] == []
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_ranges_that_come_and_go_lose_nothing(seed: int) -> None:
     """Random removals of whole ranges and single additions, against a dictionary."""
