@@ -237,10 +237,10 @@ class IndexDraft:
         return self.scan(prefix, after_prefix(prefix))
 
     def children(
-        self, prefix: bytes, separator: int = 0, after: bytes | None = None
+        self, prefix: bytes, after: bytes | None = None
     ) -> Iterator[tuple[bytes, bytes | None]]:
         """The direct children below a prefix; see `Tree.children`."""
-        return self._draft.tree(self._name).children(prefix, separator, after)
+        return self._draft.tree(self._name).children(prefix, after)
 
 
 def _checked_id(id: int) -> int:

@@ -13,6 +13,9 @@ from typing import NamedTuple, Protocol
 from headgate.kernel.pages import EMPTY_LEAF, Page, lower_bound, merge, size, split
 from headgate.limits import PAGE_MERGE_BELOW_BYTES, PAGE_MERGED_BYTES_MAX, SCAN_AHEAD_PAGES
 
+SEPARATOR = b"\0"  # between the segments of a path; no other byte would sort children together
+BEHIND = b"\1"  # the smallest key behind a child and all its descendants ends in it
+
 
 class Missing(Exception):
     """These objects are needed and not at hand."""
@@ -98,9 +101,9 @@ class Tree:
             at = upper
 
     def children(
-        self, prefix: bytes, separator: int = 0, after: bytes | None = None
+        self, prefix: bytes, after: bytes | None = None
     ) -> Iterator[tuple[bytes, bytes | None]]:
-        """The direct children below a prefix, in order: whole key and value.
+        """The direct children below a prefix of a path, in order: whole key and value.
 
         A child's descendants are skipped by seeking past them. A child that has descendants and no
         entry of its own comes with None. `after` continues behind a child's key.
@@ -110,11 +113,10 @@ class Tree:
             """Whether a leaf between these bounds can hold more than descendants of one child."""
             if not bound.startswith(prefix):
                 return False
-            end = bound.find(separator, len(prefix))
+            end = bound.find(SEPARATOR, len(prefix))
             return end < 0 or not upper.startswith(bound[: end + 1])
 
-        behind = bytes([separator + 1])
-        at = prefix if after is None else after + behind
+        at = prefix if after is None else after + BEHIND
         while True:
             leaf, upper = self._descend(at, wanted)
             index = bisect_left(leaf.keys, at)
@@ -122,11 +124,11 @@ class Tree:
                 found = leaf.keys[index]
                 if not found.startswith(prefix):
                     return
-                end = found.find(separator, len(prefix))
+                end = found.find(SEPARATOR, len(prefix))
                 child = found if end < 0 else found[:end]
                 if child != prefix:
                     yield child, leaf.values[index] if end < 0 else None
-                at = child + behind if child != prefix else found + b"\0"
+                at = child + BEHIND if child != prefix else found + b"\0"
                 index = bisect_left(leaf.keys, at, index + 1)
             if upper is None:
                 return

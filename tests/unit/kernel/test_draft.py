@@ -78,7 +78,7 @@ def test_a_draft_walks_ranges_prefixes_and_children(draft: Draft) -> None:
     assert [key for key, _ in index.scan(b"a\0", b"b")] == [b"a\0x", b"a\0y\0z"]
     assert [key for key, _ in index.prefix(b"a")] == [b"a", b"a\0x", b"a\0y\0z"]
     assert list(index.children(b"a\0")) == [(b"a\0x", b"2"), (b"a\0y", None)]
-    assert list(index.children(b"a\0", 0, b"a\0x")) == [(b"a\0y", None)]
+    assert list(index.children(b"a\0", b"a\0x")) == [(b"a\0y", None)]
 
 
 def test_the_index_of_operation_ids_is_the_kernels(draft: Draft) -> None:
