@@ -89,7 +89,7 @@ class RealmLifeConformance:
             with pytest.raises(BadName):
                 await other_node.realms.reserve(name)
         with pytest.raises(RealmNotFound):
-            await patiently(lambda: other_node.realm("no such realm").heads())
+            await patiently(lambda: other_node.realm("no-such-realm").heads())
         assert await patiently(lambda: node.realms.get(realm_name)) == realm
 
     async def test_a_realm_that_is_switched_off_refuses_the_next_operation(
