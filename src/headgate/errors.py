@@ -29,6 +29,8 @@ HeadgateError
 └── OutcomeUnknown          applied or not: only reading can tell
 """
 
+import copy
+
 
 class HeadgateError(Exception):
     """Headgate could not do what was asked."""
@@ -151,6 +153,9 @@ class OutcomeUnknown(HeadgateError):
 
 def for_another_caller(error: Exception) -> Exception:
     """The same error as an object of its own, so that callers do not share a traceback."""
-    if isinstance(error, HeadgateError):
-        return type(error)(error.what, why=error.why, fix=error.fix)
-    return error
+    try:
+        same = copy.copy(error)
+    except Exception:  # noqa: BLE001  an error that cannot be copied is shared
+        return error
+    same.__cause__ = error.__cause__
+    return same

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from headgate.errors import HeadgateError, InvalidInput, Unavailable, for_another_caller
+from headgate.errors import HeadgateError, InvalidInput, NoNodeId, Unavailable
 from headgate.kernel import operations
 from headgate.kernel.draft import Draft, Savepoint
 from headgate.kernel.index import PageShelf
@@ -18,14 +18,14 @@ Attempt = Callable[[Draft], Any]
 class Request:
     """One caller's attempt, and where its answer goes."""
 
-    __slots__ = ("attempt", "future", "operation", "timer")
+    __slots__ = ("attempt", "deadline", "future", "operation")
 
-    timer: asyncio.TimerHandle  # ends the wait of one that entered a lane
-
-    def __init__(self, attempt: Attempt, operation: bytes) -> None:
+    def __init__(self, attempt: Attempt, operation: bytes, timeout_seconds: float) -> None:
+        loop = asyncio.get_running_loop()
         self.attempt = attempt
         self.operation = operation
-        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.deadline = loop.time() + timeout_seconds
+        self.future: asyncio.Future[Any] = loop.create_future()
 
     def resolve(self, result: object) -> None:
         """Give the caller its answer, unless it has gone."""
@@ -34,8 +34,13 @@ class Request:
 
     def refuse(self, error: BaseException) -> None:
         """Tell the caller why not, unless it has gone."""
-        if not self.future.done():
-            self.future.set_exception(_for_future(error))
+        if self.future.done():
+            return
+        if isinstance(error, StopIteration):  # a future takes none: it would end generators
+            stopped = RuntimeError("the attempt raised StopIteration")
+            stopped.__cause__ = error
+            error = stopped
+        self.future.set_exception(error)
 
 
 class Answer(NamedTuple):
@@ -66,22 +71,30 @@ async def run_attempts(draft: Draft, shelf: PageShelf, requests: Iterable[Reques
 
 
 async def _run(draft: Draft, shelf: PageShelf, request: Request) -> Answer:
-    """One attempt, again after each fetch of what it missed, undone if it fails."""
+    """One attempt, again after each fetch of what it missed, undone if it fails.
+
+    What was missed is known to the shelf, so an attempt that swallows `Missing` is run again too.
+    """
     while True:
         savepoint = draft.savepoint()
+        shelf.missed.clear()
+        result, error = None, None
         try:
-            return Answer(request, _attempt(draft, savepoint, request), None)
-        except Missing as missing:
+            result = _attempt(draft, savepoint, request)
+        except NoNodeId:
+            raise  # not this attempt's fault: the batch is tried again
+        except BaseException as raised:  # noqa: BLE001  whatever it is, only its caller is told
+            error = raised
+        if error is not None or shelf.missed:
             draft.restore(savepoint)
-            try:
-                await shelf.fetch(missing)
-            except Unavailable:
-                raise  # not this attempt's fault: the batch is tried again
-            except HeadgateError as error:
-                return Answer(request, None, error)
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  only its caller is told
-            draft.restore(savepoint)
-            return Answer(request, None, error)
+        if not shelf.missed:
+            return Answer(request, result, error)
+        try:
+            await shelf.fetch(Missing(shelf.missed))
+        except Unavailable:
+            raise  # nor is this
+        except Exception as lost:  # noqa: BLE001  only its caller is told
+            return Answer(request, None, lost)
 
 
 def _attempt(draft: Draft, savepoint: Savepoint, request: Request) -> object:
@@ -105,19 +118,16 @@ def _attempt(draft: Draft, savepoint: Savepoint, request: Request) -> object:
 
 
 async def _expire_operations(draft: Draft, shelf: PageShelf) -> None:
+    """Drop old operation ids. If their index cannot be read, that is left to those who need it."""
     while True:
         savepoint = draft.savepoint()
         try:
             return operations.expire(draft.tree(operations.INDEX), draft.now_ms)
         except Missing as missing:
             draft.restore(savepoint)
-            await shelf.fetch(missing)
-
-
-def _for_future(error: BaseException) -> BaseException:
-    """The error as one caller's own. A future takes no StopIteration: it would end generators."""
-    if isinstance(error, StopIteration):
-        stopped = RuntimeError("the attempt raised StopIteration")
-        stopped.__cause__ = error
-        return stopped
-    return for_another_caller(error) if isinstance(error, Exception) else error
+            try:
+                await shelf.fetch(missing)
+            except Unavailable:
+                raise
+            except HeadgateError:
+                return None

@@ -49,19 +49,19 @@ class Cache:
         """The value, if it is at hand."""
         entry = self._entries.get(key)
         if entry is None:
-            self._misses += 1
-            return None
+            return None  # counted when it is loaded
         self._hits += 1
         self._entries.move_to_end(key)
         return entry.value
 
     def put(self, key: Key | PartKey, value: object, bytes: int) -> None:
-        """Keep a value that takes about this many bytes."""
+        """Keep a value that takes about this many bytes. What is there stays: it cannot differ."""
+        if key in self._entries:
+            return
         if bytes > self._capacity_bytes:
             self._rejected += 1
             return
-        old = self._entries.pop(key, None)
-        self._bytes += bytes - (old.bytes if old else 0)
+        self._bytes += bytes
         self._entries[key] = _Entry(value, bytes)
         while self._bytes > self._capacity_bytes:
             _, evicted = self._entries.popitem(last=False)
@@ -90,6 +90,7 @@ class Cache:
                 found[key] = value
         if not wanted:
             return found
+        self._misses += len(wanted)
         joined = {key: load for key in wanted if (load := self._loads.get(key))}
         self._joined += len(joined)
         own = [key for key in wanted if key not in joined]

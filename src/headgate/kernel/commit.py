@@ -58,7 +58,7 @@ class Committer:
             self.statistics,
         )
         self._lanes: dict[PointerKey, Lane] = {}
-        self._closed = False
+        self._closed = ""  # why, once it is
 
     async def commit(
         self,
@@ -76,19 +76,18 @@ class Committer:
         if operation:
             operations.check(operation)
         if self._closed:
-            raise Closed(
-                "the commit was not made", why="this node is shutting down", fix="Try again"
-            )
-        request = Request(attempt, operation)
+            raise Closed("the commit was not made", why=self._closed, fix="Try another node")
+        request = Request(attempt, operation, self._tools.timeout_seconds)
         self._lane(key, watch).enter(request)
         return cast(T, await request.future)
 
-    async def close(self) -> None:
+    async def close(self, why: str = "this node is shutting down") -> None:
         """Refuse what waits, finish what was taken."""
-        self._closed = True
+        self._closed = why
         for lane in self._lanes.values():
             lane.close()
-        await asyncio.gather(*(lane.leader for lane in self._lanes.values() if lane.leader))
+        leaders = [lane.leader for lane in self._lanes.values() if lane.leader]
+        await asyncio.gather(*leaders, return_exceptions=True)
 
     def _lane(self, key: PointerKey, watch: Watch | None) -> Lane:
         lane = self._lanes.get(key)
@@ -96,4 +95,5 @@ class Committer:
             if len(self._lanes) >= IDLE_LANES_MAX:
                 self._lanes = {key: lane for key, lane in self._lanes.items() if lane.leader}
             lane = self._lanes[key] = Lane(key, watch, self._tools)
+        assert (lane.watch is None) == (watch is None), "a pointer is watched always or never"
         return lane

@@ -31,6 +31,7 @@ class Savepoint(NamedTuple):
     discarded: int
     marks: dict[str, int]
     sealed: bool
+    groups: int
 
 
 class Staged(NamedTuple):
@@ -90,6 +91,7 @@ class Draft:
 
     def fetch(self, id: int, cls: type[T]) -> T:
         """An immutable object that is stored, or was staged in this batch."""
+        _checked_id(id)
         for staged in reversed(self.staged):
             if staged.encoded.id == id:
                 return expect(staged.value, cls, id)
@@ -133,6 +135,7 @@ class Draft:
             len(self.discarded),
             dict(self.marks),
             self.sealed,
+            len(self.groups),
         )
 
     def restore(self, savepoint: Savepoint) -> None:
@@ -148,6 +151,7 @@ class Draft:
         del self.discarded[savepoint.discarded :]
         self.marks = dict(savepoint.marks)
         self.sealed = savepoint.sealed
+        del self.groups[savepoint.groups :]
 
     def check_open(self) -> None:
         """Refuse an attempt on a sealed pointer."""
@@ -166,7 +170,8 @@ class Draft:
             if after != before
         ]
         marked = self.marks != savepoint.marks or self.sealed != savepoint.sealed
-        if not (changes or marked or operation):
+        stored = len(self.staged) + len(self.discarded) != savepoint.staged + savepoint.discarded
+        if not (changes or marked or stored or operation):
             self.restore(savepoint)
             return False
         self.groups.append(Group(encode_note(self._note), operation, changes))

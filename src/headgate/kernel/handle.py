@@ -44,6 +44,7 @@ class RealmHandle:
             self._known.clear()
         self._known[names] = vector
         await self._check(vector[0])
+        await self._store.fetch(self.id, [value for value in vector[1:] if value])
         return [
             await self._open(name, value) for name, value in zip(names, vector[1:], strict=True)
         ]
@@ -65,7 +66,8 @@ class RealmHandle:
         await self._store.backend.create_pointers(self.id, names)
 
     async def get(self, id: int, cls: type[T]) -> T:
-        """An immutable object of this realm."""
+        """An immutable object of this realm. What belongs to a head is read with `HeadView.get`."""
+        await self.heads()
         return await self._store.get(self.id, id, cls)
 
     async def write(self, objects: Mapping[int, Stored | Foreign]) -> None:

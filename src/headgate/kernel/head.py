@@ -1,12 +1,12 @@
 """The head: what a pointer points to. One commit's place in the log, its changes, and its
 indexes."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from headgate.kernel.objects import ObjectType, Stored
+from headgate.errors import InvalidInput
+from headgate.kernel.objects import FieldDecoder, ObjectType, Stored
 from headgate.kernel.pages import EMPTY_LEAF, Page
 
 ADDED, UPDATED, REMOVED = 0, 1, 2
@@ -63,18 +63,18 @@ NO_HEAD = Head(0, (), {})
 
 _groups = msgspec.msgpack.Decoder(list[Group])
 _ids = msgspec.msgpack.Decoder(list[int])
-_page = msgspec.msgpack.Decoder(Page)
+_page = FieldDecoder(Page)
 
 
 def decode_root(head: Head, index: str) -> Page:
     """The root page of an index; an index nobody has written to is empty."""
     raw = head.roots.get(index)
-    return EMPTY_LEAF if raw is None else _page.decode(raw)
+    return EMPTY_LEAF if raw is None else _page.decode(bytes(raw))
 
 
 def encode_root(page: Page) -> msgspec.Raw:
     """A root page as it stands in a head; all its children are stored."""
-    assert not any(isinstance(child, Page) for child in page.children)
+    assert Page not in set(map(type, page.children))
     return msgspec.Raw(msgspec.msgpack.encode(page))
 
 
@@ -88,11 +88,13 @@ def decode_replaced(raw: msgspec.Raw) -> list[int]:
     return _ids.decode(raw)
 
 
-def roots_size(roots: Mapping[str, msgspec.Raw]) -> int:
-    """How many bytes all roots take together."""
-    return sum(len(bytes(raw)) for raw in roots.values())
-
-
 def encode_note(note: Any) -> msgspec.Raw:  # noqa: ANN401  whatever msgpack can hold
-    """A caller's own words about its change."""
-    return msgspec.Raw(msgspec.msgpack.encode(note))
+    """A caller's own words about its change; `InvalidInput` if the log could not show them."""
+    try:
+        encoded = msgspec.msgpack.encode(note)
+        msgspec.json.encode(msgspec.msgpack.decode(encoded))
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidInput(
+            "the note cannot be stored", why=str(error), fix="Use what JSON can hold"
+        ) from error
+    return msgspec.Raw(encoded)

@@ -13,6 +13,7 @@ from headgate.kernel.store import Store
 from headgate.kernel.tree import Difference, Missing, Tree
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class PageShelf:
@@ -23,21 +24,26 @@ class PageShelf:
     small the cache is.
     """
 
-    __slots__ = ("_held", "_realm", "_store")
+    __slots__ = ("_find_cached", "_held", "_realm", "_store", "missed")
 
     def __init__(self, store: Store, realm: str) -> None:
         self._store = store
         self._realm = realm
         self._held: dict[int, object] = {}
+        self._find_cached = store.cache.find  # without a detour: it is asked for every page
+        self.missed: set[int] = set()
 
     def find(self, id: int) -> Page | None:
         """The page, if it is held or cached."""
         value = self.find_object(id)
-        return None if value is None else expect(value, Page, id)
+        return value if value is None or type(value) is Page else expect(value, Page, id)
 
     def find_object(self, id: int) -> object | None:
         """The object, if it is held or cached."""
-        return self._held.get(id) or self._store.find(self._realm, id)
+        value = self._held.get(id) or self._find_cached((self._realm, id))
+        if value is None:
+            self.missed.add(id)
+        return value
 
     def clear(self) -> None:
         """Hold nothing any more."""
@@ -73,6 +79,10 @@ class HeadView:
     def index(self, name: str) -> "Index":
         """An index of this head."""
         return Index(self.root(name), self._store, self.realm)
+
+    async def get(self, id: int, cls: type[T]) -> T:
+        """An immutable object that this head refers to."""
+        return await self._store.get(self.realm, id, cls)
 
     def _decode_root(self, index: str) -> Page:
         page = decode_root(self.head, index)
@@ -114,12 +124,12 @@ class Index:
             yield entry
 
     async def children(
-        self, prefix: bytes, separator: int = 0, after: bytes | None = None
+        self, prefix: bytes, after: bytes | None = None
     ) -> AsyncIterator[tuple[bytes, bytes | None]]:
         """The direct children below a prefix; see `Tree.children`."""
 
         def walk(last: tuple[bytes, bytes | None] | None) -> Iterator[tuple[bytes, bytes | None]]:
-            return self.tree.children(prefix, separator, after if last is None else last[0])
+            return self.tree.children(prefix, after if last is None else last[0])
 
         async for child in self._walked(walk):
             yield child

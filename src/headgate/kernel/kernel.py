@@ -7,6 +7,7 @@ from typing import Self
 import msgspec
 
 from headgate.clock import Clock
+from headgate.errors import CorruptRow
 from headgate.ids import IdGenerator, check_clock
 from headgate.kernel.backend import Backend
 from headgate.kernel.cache import Cache
@@ -21,7 +22,7 @@ from headgate.kernel.pages import PAGE_TYPE
 from headgate.kernel.pointers import Pointers
 from headgate.kernel.realms import REALMS_KEY, Realms
 from headgate.kernel.store import Store
-from headgate.kernel.system import REALMS, SYSTEM_REALM
+from headgate.kernel.system import REALMS, SYSTEM_REALM, check_realm_id
 from headgate.limits import CACHE_BYTES, IDLE_LANES_MAX
 
 LEVEL = 1
@@ -77,24 +78,24 @@ class Kernel:
         """Open the backend, check that this program and clock suit it, lease a node id."""
         try:
             await self.backend.open()
-            await check_level(self.store, LEVEL)
-            [newest] = await self.pointers.read([REALMS_KEY])
-            if newest is None:
-                await self.backend.create_pointers(SYSTEM_REALM, [REALMS])
+            await self._find_realms()
             if self._options.writable:
-                if newest:
-                    check_clock(self.clock.wall_ms(), newest)
-                await self._leases.start()
-                await raise_level(self.store, self._leases, LEVEL, self._entropy)
+                await self._check_clock()
+                await self._leases.start(self._agree)
+                await self._agree()
+            else:
+                await self.committer.close("this node only reads")
         except BaseException:
             await self.close()
             raise
 
     async def close(self) -> None:
         """Finish commits that were taken, give the node id back, close the backend."""
-        await self.committer.close()
-        await self._leases.stop()
-        await self.backend.close()
+        try:
+            await self.committer.close()
+            await self._leases.stop()
+        finally:
+            await self.backend.close()
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -103,8 +104,31 @@ class Kernel:
     async def __aexit__(self, *_: object) -> None:
         await asyncio.shield(self.close())
 
+    async def _find_realms(self) -> None:
+        """Make the pointer `realms` if the store is new; it must be there if it is not."""
+        level = await check_level(self.store, LEVEL)
+        [realms] = await self.pointers.read([REALMS_KEY])
+        if realms is None and level is not None:
+            raise CorruptRow(
+                "the store cannot be opened",
+                why="it is not new and has no list of realms",
+                fix="Restore the database from a backup",
+            )
+        if realms is None:
+            await self.backend.create_pointers(SYSTEM_REALM, [REALMS])
+
+    async def _check_clock(self) -> None:
+        """Refuse a clock that is behind the newest commit of any pointer."""
+        async for pointers in self.backend.scan_pointers():
+            check_clock(self.clock.wall_ms(), max(pointer.value for pointer in pointers))
+
+    async def _agree(self) -> None:
+        """Settle on a format level with the other nodes, now and before each renewal."""
+        await raise_level(self.store, self._leases, LEVEL, self._entropy)
+
     def realm(self, id: str) -> RealmHandle:
         """The realm with this id; whether it serves requests is checked at each operation."""
+        check_realm_id(id)
         handle = self._handles.get(id)
         if handle is None:
             if len(self._handles) >= IDLE_LANES_MAX:

@@ -8,8 +8,15 @@ from typing import NamedTuple
 import msgspec
 
 from headgate.clock import Clock
-from headgate.errors import BackendUnavailable, Closed, CommitTimedOut, PointerNotFound
-from headgate.ids import Ids, node
+from headgate.errors import (
+    BackendUnavailable,
+    Closed,
+    CommitTimedOut,
+    NoNodeId,
+    PointerNotFound,
+    for_another_caller,
+)
+from headgate.ids import Ids, node, time_ms
 from headgate.kernel.assemble import Assembled, assemble
 from headgate.kernel.attempts import Request, run_attempts
 from headgate.kernel.draft import Draft
@@ -61,34 +68,46 @@ class Lane:
     """The queue of one pointer. Its leader is a task of its own: no caller's fate can stop it."""
 
     def __init__(self, key: PointerKey, watch: Watch | None, tools: Tools) -> None:
+        self.watch = watch
         self.leader: asyncio.Task[None] | None = None
         self._key = key
-        self._watch = watch
         self._tools = tools
         self._waiting: deque[Request] = deque()
+        self._timer: asyncio.TimerHandle | None = None
         self._wins = 0
         self._read_seconds = 0.0
 
     def enter(self, request: Request) -> None:
         """Put a request into the queue; it is refused if it is not taken in time."""
-        loop = asyncio.get_running_loop()
-        request.timer = loop.call_later(self._tools.timeout_seconds, self._expire, request)
         self._waiting.append(request)
-        if self.leader is None:
-            self.leader = loop.create_task(self._lead())
+        self._arm()
+        if self.leader is None or self.leader.done():
+            self.leader = asyncio.get_running_loop().create_task(self._lead())
 
     def close(self) -> None:
         """Refuse all that wait. What was taken is finished."""
+        if self._timer is not None:
+            self._timer.cancel()
         for request in self._take(len(self._waiting)):
             request.refuse(
                 Closed("the commit was not made", why="this node is shutting down", fix="Try again")
             )
 
-    def _expire(self, request: Request) -> None:
-        self._tools.statistics.timed_out += 1
-        request.refuse(
-            self._too_late(f"it waited {self._tools.timeout_seconds:g} s for the commits before it")
-        )
+    def _arm(self) -> None:
+        """See to it that whoever waits longest is told when its time is up."""
+        if self._timer is None and self._waiting:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(self._waiting[0].deadline, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        while self._waiting and self._waiting[0].deadline <= now:
+            request = self._waiting.popleft()
+            self._tools.statistics.timed_out += not request.future.done()
+            waited = f"it waited {self._tools.timeout_seconds:g} s for the commits before it"
+            request.refuse(self._too_late(waited))
+        self._arm()
 
     async def _lead(self) -> None:
         """Settle batches until nobody waits."""
@@ -102,7 +121,6 @@ class Lane:
         batch: list[Request] = []
         while self._waiting and len(batch) < most:
             request = self._waiting.popleft()
-            request.timer.cancel()
             if not request.future.done():
                 batch.append(request)
         return batch
@@ -119,7 +137,7 @@ class Lane:
                     if await self._try(batch, deadline):
                         return
                     why = "other nodes changed the same pointer first, again and again"
-                except BackendUnavailable as error:
+                except (BackendUnavailable, NoNodeId) as error:
                     why = str(error)
                     await clock.sleep(pause_seconds)
                     pause_seconds = min(2 * pause_seconds, RESOLVE_PAUSE_SECONDS_MAX)
@@ -127,14 +145,18 @@ class Lane:
                     raise self._too_late(why)
         except Exception as error:  # noqa: BLE001  whatever it is, those who wait are told
             for request in batch:
-                request.refuse(error)
+                request.refuse(for_another_caller(error))
+        except BaseException:  # the program ends; nobody may wait for ever
+            for request in batch:
+                request.future.cancel()
+            raise
 
     async def _try(self, batch: list[Request], deadline: float) -> bool:
         """Run the batch on the current head and swap; False if the swap was lost."""
         tools = self._tools
         base = await self._read_base()
         shelf = PageShelf(tools.store, self._key.realm)
-        draft = Draft(base, shelf, tools.ids, tools.store.types, tools.clock.wall_ms())
+        draft = Draft(base, shelf, tools.ids, tools.store.types, self._now_ms(base))
         answers = await run_attempts(draft, shelf, batch)
         assembled = None
         if draft.changed:
@@ -148,6 +170,7 @@ class Lane:
         for answer in answers:
             answer.deliver()
         self._waiting.extendleft(reversed(batch[len(answers) :]))
+        self._arm()
         if assembled is not None:
             await self._let_others_win(assembled)
         return True
@@ -155,11 +178,11 @@ class Lane:
     async def _read_base(self) -> HeadView:
         """The current head of the pointer."""
         began = self._tools.clock.seconds()
-        if self._watch is None:
+        if self.watch is None:
             [current] = await self._tools.pointers.read([self._key])
         else:
-            current, watched = await self._tools.pointers.read([self._key, self._watch.key])
-            await self._watch.check(watched)
+            current, watched = await self._tools.pointers.read([self._key, self.watch.key])
+            await self.watch.check(watched)
         if current is None:
             raise PointerNotFound(
                 f"pointer {self._key.name!r} of realm {self._key.realm!r} cannot be committed to",
@@ -169,6 +192,11 @@ class Lane:
         base = await open_head(self._tools.store, self._key.realm, current)
         self._read_seconds = self._tools.clock.seconds() - began
         return base
+
+    def _now_ms(self, base: HeadView) -> int:
+        """The time of a commit on this head: not before the head's own, whoever's clock it was."""
+        now_ms = self._tools.clock.wall_ms()
+        return max(now_ms, time_ms(base.id)) if base.id else now_ms
 
     async def _let_others_win(self, assembled: Assembled) -> None:
         """Pause after a win if other nodes want this pointer, or might: every now and then.

@@ -6,10 +6,17 @@ of its lease, the new one only for times behind it, each by its own clock.
 
 import asyncio
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+
+import msgspec
 
 from headgate.clock import Clock
-from headgate.errors import BackendUnavailable, HeadgateError, NoNodeId, OutcomeUnknown
+from headgate.errors import (
+    BackendUnavailable,
+    NewerFormat,
+    NoNodeId,
+    OutcomeUnknown,
+)
 from headgate.ids import IdGenerator, Lease, lease_row
 from headgate.kernel.objects import ObjectType, Stored, expect
 from headgate.kernel.records import Outcome
@@ -17,9 +24,9 @@ from headgate.kernel.store import Store, Versioned
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.limits import (
     LEASE_BATCH,
+    LEASE_CHECK_SECONDS,
     LEASE_MS,
     LEASE_RENEW_MS,
-    LEASE_RETRY_SECONDS,
     NODES,
 )
 
@@ -30,6 +37,8 @@ class NodeLease(Stored, frozen=True):
     node: int
     holder: str
     """Who holds it, for people: host and process."""
+    token: int
+    """Who holds it, for the holder: chosen by chance when it started."""
     leased_ms: int
     ends_ms: int
     level: int
@@ -58,13 +67,14 @@ class NodeLeases:
         self._holder = holder
         self._level = level
         self._entropy = entropy
+        self._token = entropy()
         self._held: Versioned | None = None
         self._renewing: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
-        """Lease a node id and keep it leased."""
+    async def start(self, before_renewal: Callable[[], Awaitable[None]]) -> None:
+        """Lease a node id and keep it leased, as long as `before_renewal` does not object."""
         await self.acquire()
-        self._renewing = asyncio.create_task(self._keep())
+        self._renewing = asyncio.create_task(self._keep(before_renewal))
 
     async def stop(self) -> None:
         """Give the node id back. If the database does not answer, the lease just runs out."""
@@ -101,17 +111,12 @@ class NodeLeases:
         if held is None:
             return
         self._drop()
-        ends_ms = max(self._clock.wall_ms(), self._generator.last_ms) + 1
-        lease = _lease(held)
-        ended = NodeLease(lease.node, self._holder, lease.leased_ms, ends_ms, self._level)
         try:
-            await self._store.update(
-                SYSTEM_REALM,
-                lease_row(lease.node),
-                ended,
-                expected=held.version,
-                version=self._entropy(),
-            )
+            if await self._end(held) is Outcome.LOST:
+                id = lease_row(_lease(held).node)
+                row = (await self._store.read_versioned(SYSTEM_REALM, [id])).get(id)
+                if row is not None and _lease(row).token == self._token:
+                    await self._end(row)  # a renewal that was cut short had landed
         except (BackendUnavailable, OutcomeUnknown):
             return
 
@@ -120,6 +125,17 @@ class NodeLeases:
         now_ms = self._clock.wall_ms()
         rows = await self._store.read_versioned(SYSTEM_REALM, [lease_row(n) for n in range(NODES)])
         return [lease for row in rows.values() if (lease := _lease(row)).ends_ms > now_ms]
+
+    async def _end(self, row: Versioned) -> Outcome:
+        lease = _lease(row)
+        ends_ms = max(self._clock.wall_ms(), self._generator.last_ms) + 1
+        return await self._store.update(
+            SYSTEM_REALM,
+            lease_row(lease.node),
+            msgspec.structs.replace(lease, ends_ms=ends_ms),
+            expected=row.version,
+            version=self._entropy(),
+        )
 
     def _candidates(self) -> Iterator[list[int]]:
         """All node ids in batches: first the one this holder had last time, most likely."""
@@ -138,7 +154,8 @@ class NodeLeases:
         now_ms = self._clock.wall_ms()
         renewed = row is not None and row is self._held
         leased_ms = _lease(row).leased_ms if row is not None and renewed else now_ms
-        lease = NodeLease(node, self._holder, leased_ms, now_ms + LEASE_MS, self._level)
+        ends_ms = now_ms + LEASE_MS
+        lease = NodeLease(node, self._holder, self._token, leased_ms, ends_ms, self._level)
         version = self._entropy()
         id = lease_row(node)
         try:
@@ -162,16 +179,24 @@ class NodeLeases:
         self._held = None
         self._generator.use(None)
 
-    async def _keep(self) -> None:
-        """Renew for ever. Failures are tried again; the generator stops by itself at the end."""
-        wait_seconds = LEASE_RENEW_MS / 1000
+    async def _keep(self, before_renewal: Callable[[], Awaitable[None]]) -> None:
+        """Renew for ever. Failures are tried again; the generator stops by itself at the end.
+
+        The wall clock says when: a machine that slept wakes up with its lease long over.
+        """
+        due_ms = self._clock.wall_ms() + LEASE_RENEW_MS
         while True:
-            await self._clock.sleep(wait_seconds)
+            await self._clock.sleep(LEASE_CHECK_SECONDS)
+            if self._clock.wall_ms() < due_ms:
+                continue
             try:
+                await before_renewal()
                 await self.renew()
-                wait_seconds = LEASE_RENEW_MS / 1000
-            except HeadgateError:
-                wait_seconds = LEASE_RETRY_SECONDS
+                due_ms = self._clock.wall_ms() + LEASE_RENEW_MS
+            except NewerFormat:
+                self._drop()
+            except Exception:  # noqa: BLE001, S112  whatever it is, the next try may work
+                continue
 
 
 def _lease(row: Versioned) -> NodeLease:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from headgate.errors import LogCut, ObjectNotFound, PointerNotFound
+from headgate.errors import CorruptRow, LogCut, ObjectNotFound, PointerNotFound
 from headgate.ids import node, time_ms
 from headgate.kernel.head import (
     ADDED,
@@ -24,6 +24,7 @@ from headgate.kernel.objects import expect
 from headgate.kernel.pointers import Pointers
 from headgate.kernel.records import EMPTY, PointerKey
 from headgate.kernel.store import Store
+from headgate.limits import TAIL_COMMITS
 
 KINDS = {ADDED: "added", UPDATED: "updated", REMOVED: "removed"}
 
@@ -103,8 +104,13 @@ class CommitLog:
             oldest = head
         if after is not None and oldest is not None and oldest.tail[:1] != (after,):
             raise _cut(key, after, ids[-1])
-        for id in reversed(ids):
-            yield await self._commit(key, id, await self._store.get(key.realm, id, Head))
+        while ids:
+            page, ids = ids[-TAIL_COMMITS:], ids[:-TAIL_COMMITS]
+            found = await self._store.fetch(key.realm, page)
+            for id in reversed(page):
+                if id not in found:
+                    raise _cut(key, id, None)  # history was cut while it was read
+                yield await self._commit(key, id, expect(found[id], Head, id))
 
     async def _current(self, key: PointerKey) -> int:
         [current] = await self._pointers.read([key])
@@ -123,6 +129,8 @@ class CommitLog:
             found = await self._store.fetch(realm, ids)
             head = None
             for id in ids:
+                if id == newest and id not in found:
+                    raise _headless(realm, id)
                 if id not in found:
                     return
                 head = expect(found[id], Head, id)
@@ -156,7 +164,10 @@ class CommitLog:
                 Group(
                     msgspec.msgpack.decode(group.note),
                     group.operation,
-                    [Entry(one.index, one.key, KINDS[one.kind]) for one in group.changes],
+                    [
+                        Entry(one.index, one.key, KINDS.get(one.kind, "changed"))
+                        for one in group.changes
+                    ],
                 )
                 for group in decode_groups(groups)
             ],
@@ -178,6 +189,14 @@ async def commit_at(store: Store, realm: str, newest: int, seq: int) -> int | No
         if back <= len(head.tail):
             return head.tail[back - 1]
         id = head.tail[-1]
+
+
+def _headless(realm: str, id: int) -> CorruptRow:
+    return CorruptRow(
+        f"the log of a pointer in realm {realm!r} cannot be read",
+        why=f"its current commit {id} is not stored",
+        fix="Restore the database from a backup",
+    )
 
 
 def _cut(key: PointerKey, position: int, oldest: int | None) -> LogCut:

@@ -34,7 +34,7 @@ TYPE_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _UNKNOWN_EMPTY = b"\xa1?\x80"  # how the `unknown` field of a struct is encoded: "?": {}
 
 
-class Stored(msgspec.Struct, frozen=True, kw_only=True):
+class Stored(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of all stored types. Plain data; equality by value."""
 
     unknown: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict, name="?")
@@ -71,19 +71,24 @@ class FieldDecoder(Generic[S]):
 
     def __init__(self, cls: type[S]) -> None:
         assert cls.__struct_encode_fields__[-1] == "?", "`unknown` is encoded last"
+        assert not cls.__struct_config__.omit_defaults, "all fields are stored"
         self._known = frozenset(cls.__struct_encode_fields__)
         self._decoder = msgspec.msgpack.Decoder(cls)
 
     def decode(self, payload: bytes) -> S:
-        """The value with these fields."""
-        value = self._decoder.decode(payload)
-        if map_header(payload)[0] == len(self._known) - 1:
-            return value
+        """The value with these fields; `msgspec.MsgspecError` if there is none."""
+        try:
+            return self._decoder.decode(payload)
+        except msgspec.ValidationError:
+            return self._decode_newer(payload)
+
+    def _decode_newer(self, payload: bytes) -> S:
+        """The value of a payload that has fields this program does not know."""
         fields = msgspec.msgpack.decode(payload, type=dict[str, msgspec.Raw])
-        unknown = {
-            name: msgspec.Raw(bytes(raw)) for name, raw in fields.items() if name not in self._known
-        }
-        return msgspec.structs.replace(value, unknown=unknown) if unknown else value
+        names = [name for name in fields if name not in self._known]
+        unknown = {name: msgspec.Raw(bytes(fields.pop(name))) for name in names}
+        value = self._decoder.decode(msgspec.msgpack.encode(fields))
+        return msgspec.structs.replace(value, unknown=unknown)
 
 
 class ObjectTypes:
@@ -106,6 +111,7 @@ class ObjectTypes:
     def name_of(self, value: Stored | Foreign) -> str:
         """The registered name of this value's type."""
         if isinstance(value, Foreign):
+            check_type_name(value.type)
             return value.type
         try:
             return self._names[type(value)]
@@ -120,15 +126,15 @@ class ObjectTypes:
         """The stored form of an object."""
         name = self.name_of(value)
         payload = value.payload if isinstance(value, Foreign) else encode_fields(value)
-        flags = PLAIN
-        if len(payload) > COMPRESS_ABOVE_BYTES:
-            flags, payload = ZSTD, zstandard.compress(payload, 1)
         if len(payload) > OBJECT_BYTES_MAX:
             raise TooLarge(
                 f"object {id} of type {name!r} cannot be stored",
                 why=f"it takes {len(payload):,} bytes, the limit is {OBJECT_BYTES_MAX:,}",
                 fix="Split it",
             )
+        flags = PLAIN
+        if len(payload) > COMPRESS_ABOVE_BYTES:
+            flags, payload = ZSTD, zstandard.compress(payload, 1)
         checksum = _checksum(realm, id, name, flags, payload)
         return Encoded(id, name, ENVELOPE.pack(FORMAT, flags, checksum) + payload)
 
@@ -161,6 +167,8 @@ def encode_fields(value: Stored) -> bytes:
     data = msgspec.msgpack.encode(msgspec.structs.replace(value, unknown={}) if unknown else value)
     count, start = map_header(data)
     body = data[start : -len(_UNKNOWN_EMPTY)]
+    if not unknown:
+        return _map_of(count - 1) + body
     extra = b"".join(msgspec.msgpack.encode(name) + bytes(raw) for name, raw in unknown.items())
     return _map_of(count - 1 + len(unknown)) + body + extra
 

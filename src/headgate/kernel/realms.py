@@ -1,11 +1,19 @@
 """Realms: isolated tenants of one store, their life cycle, and the commits that move it."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum
 
 import msgspec
 
-from headgate.errors import IllegalRealmMove, RealmExists, RealmNotActive, RealmNotFound
+from headgate.errors import (
+    IllegalRealmMove,
+    InvalidInput,
+    NewerFormat,
+    RealmExists,
+    RealmNotActive,
+    RealmNotFound,
+)
 from headgate.ids import Ids
 from headgate.kernel.commit import Committer
 from headgate.kernel.draft import Draft
@@ -63,7 +71,7 @@ class Realm(Stored, frozen=True):
     properties: dict[str, str] = {}
 
 
-_decode = FieldDecoder(Realm).decode
+_decoder = FieldDecoder(Realm)
 
 
 class Realms:
@@ -83,6 +91,7 @@ class Realms:
 
     async def get(self, name: str) -> Realm:
         """The realm with this name or id."""
+        check_realm_name(name)
         head = await self._head()
         id = await head.index(BY_NAME).get(name.encode())
         value = await head.index(BY_ID).get(id or name.encode())
@@ -97,6 +106,7 @@ class Realms:
     async def reserve(self, name: str, properties: dict[str, str] | None = None) -> Realm:
         """A new realm that is CREATED and nothing else."""
         check_realm_name(name)
+        _check_properties(properties or {})
         id = str(self._ids.next())
 
         def attempt(draft: Draft) -> Realm:
@@ -104,7 +114,7 @@ class Realms:
                 raise RealmExists(
                     f"realm {name!r} cannot be created",
                     why="there is one of this name",
-                    fix="Choose another name, or delete that one first",
+                    fix="Choose another name; `realm activate` completes one that is half made",
                 )
             realm = Realm(id, name, _S.CREATED, draft.now_ms, draft.now_ms, properties or {})
             draft.index(BY_NAME).put(name.encode(), id.encode())
@@ -114,36 +124,35 @@ class Realms:
 
         return await self._committer.commit(REALMS_KEY, attempt)
 
-    async def initialize(self, name: str) -> Realm:
-        """Set a reserved realm up and make it ACTIVE. May be repeated after a crash."""
-        return await self._set_up(await self.get(name))
-
     async def activate(self, name: str) -> Realm:
-        """Let a realm serve requests: an INACTIVE one again, an unfinished one at last."""
+        """Let a realm serve requests: an INACTIVE one again, one that was being created at last."""
         realm = await self.get(name)
+        if realm.state is _S.LOADING:
+            raise _unfinished(realm)
         if realm.state in {_S.CREATED, _S.INITIALIZING}:
             return await self._set_up(realm)
         return await self.move(realm.id, _S.ACTIVE)
 
     async def deactivate(self, name: str) -> Realm:
         """Switch a realm off, on every node with its next request."""
-        return await self.move((await self.get(name)).id, _S.INACTIVE)
+        realm = await self.get(name)
+        if realm.state in {_S.INITIALIZING, _S.LOADING}:
+            raise _unfinished(realm)
+        return await self.move(realm.id, _S.INACTIVE)
 
     async def purge(self, name: str, progress: Callable[[int], None] | None = None) -> Realm:
         """Delete all data of a realm. May be repeated after a crash."""
         realm = await self.get(name)
         if realm.state is not _S.PURGED:
-            realm = await self.move(realm.id, _S.PURGING)
-            deleted = 0
-            while more := await self._store.backend.delete_realm(realm.id, PURGE_ROWS_PER_CALL):
-                deleted += more
-                if progress is not None:
-                    progress(deleted)
+            await self.move(realm.id, _S.PURGING)
+        await self._delete_data(realm, progress)
         return await self.move(realm.id, _S.PURGED)
 
     async def delete(self, name: str) -> Realm:
         """Forget a purged realm and free its name."""
         known = await self.get(name)
+        if known.state is _S.PURGED:
+            await self._delete_data(known)  # what somebody was still writing during the purge
 
         def attempt(draft: Draft) -> Realm:
             realm = _get(draft, known.id)
@@ -177,10 +186,19 @@ class Realms:
 
     async def _set_up(self, realm: Realm) -> Realm:
         if realm.state is _S.CREATED:
-            realm = await self.move(realm.id, _S.INITIALIZING)
-        if realm.state is _S.INITIALIZING:
-            await self._store.backend.create_pointers(realm.id, REALM_POINTERS)
+            with suppress(IllegalRealmMove):  # another node is completing it too
+                await self.move(realm.id, _S.INITIALIZING)
+        await self._store.backend.create_pointers(realm.id, REALM_POINTERS)
         return await self.move(realm.id, _S.ACTIVE)
+
+    async def _delete_data(
+        self, realm: Realm, progress: Callable[[int], None] | None = None
+    ) -> None:
+        deleted = 0
+        while more := await self._store.backend.delete_realm(realm.id, PURGE_ROWS_PER_CALL):
+            deleted += more
+            if progress is not None:
+                progress(deleted)
 
     async def _head(self) -> HeadView:
         [current] = await self._pointers.read([REALMS_KEY])
@@ -212,6 +230,36 @@ async def check_active(head: HeadView, id: str) -> None:
             if realm.state not in {_S.PURGING, _S.PURGED}
             else "Its data is deleted; create another one",
         )
+
+
+def _decode(value: bytes) -> Realm:
+    try:
+        return _decoder.decode(value)
+    except msgspec.ValidationError as error:
+        raise NewerFormat(
+            "a realm cannot be read",
+            why=f"this program does not understand it: {error}",
+            fix="Upgrade this node",
+        ) from error
+
+
+def _check_properties(properties: dict[str, str]) -> None:
+    try:
+        msgspec.convert(properties, dict[str, str], strict=True)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(
+            "the realm cannot be created", why=f"its properties: {error}", fix="Use text only"
+        ) from error
+
+
+def _unfinished(realm: Realm) -> IllegalRealmMove:
+    return IllegalRealmMove(
+        f"realm {realm.name!r} cannot be switched on or off",
+        why=f"it is {realm.state.value}",
+        fix="Activate it to complete its creation, or purge it"
+        if realm.state is _S.INITIALIZING
+        else "Wait until it is loaded, or purge it",
+    )
 
 
 def _get(draft: Draft, id: str) -> Realm:

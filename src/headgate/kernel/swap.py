@@ -1,7 +1,7 @@
 """One swap until its outcome is known: sent, and if the answer is lost sent again and looked up."""
 
 from headgate.clock import Clock
-from headgate.errors import BackendUnavailable, ObjectNotFound, OutcomeUnknown
+from headgate.errors import BackendUnavailable, ObjectNotFound, OutcomeUnknown, PointerNotFound
 from headgate.kernel.assemble import Assembled
 from headgate.kernel.log import commit_at
 from headgate.kernel.objects import split
@@ -37,25 +37,23 @@ async def _resolve(
     commit.
     """
     pause_seconds = RESOLVE_PAUSE_SECONDS_MIN
-    while clock.seconds() < deadline:
+    while True:
         try:
             if await store.backend.commit(rows, swap) is Outcome.APPLIED:
                 return Outcome.APPLIED
             return await _look_up(store, swap, seq)
+        except PointerNotFound:
+            return Outcome.LOST  # it was deleted, and with it whatever was committed
         except ObjectNotFound as cut:
-            raise OutcomeUnknown(
-                "the commit may or may not have been made",
-                why="its answer was lost and the history of that time is cut",
-                fix="Read before you try again",
-            ) from cut
-        except (OutcomeUnknown, BackendUnavailable):
-            await clock.sleep(pause_seconds)
-            pause_seconds = min(2 * pause_seconds, RESOLVE_PAUSE_SECONDS_MAX)
-    raise OutcomeUnknown(
-        "the commit may or may not have been made",
-        why="the database stopped answering while it was written",
-        fix="Read before you try again; an operation id makes a repetition safe",
-    )
+            raise _unknown("its answer was lost and the history of that time is cut") from cut
+        except (OutcomeUnknown, BackendUnavailable) as silent:
+            if clock.seconds() >= deadline:
+                why = "the database stopped answering while it was written"
+                raise _unknown(why) from silent
+        except Exception as error:  # whatever it is, the swap was sent
+            raise _unknown(f"its answer was lost, and then: {error}") from error
+        await clock.sleep(pause_seconds)
+        pause_seconds = min(2 * pause_seconds, RESOLVE_PAUSE_SECONDS_MAX)
 
 
 async def _look_up(store: Store, swap: Swap, seq: int) -> Outcome:
@@ -64,6 +62,14 @@ async def _look_up(store: Store, swap: Swap, seq: int) -> Outcome:
     if current == swap.new:
         return Outcome.APPLIED
     if not current:
-        return Outcome.LOST  # the pointer was deleted, and with it whatever was committed
+        return Outcome.LOST  # it was deleted, and with it whatever was committed
     landed = await commit_at(store, swap.key.realm, current, seq)
     return Outcome.APPLIED if landed == swap.new else Outcome.LOST
+
+
+def _unknown(why: str) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        "the commit may or may not have been made",
+        why=why,
+        fix="Read before you try again; an operation id makes a repetition safe",
+    )

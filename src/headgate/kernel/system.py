@@ -3,7 +3,12 @@
 import re
 
 from headgate.errors import BadName
-from headgate.limits import INDEX_NAME_CHARS_MAX, POINTER_NAME_CHARS_MAX, REALM_NAME_BYTES_MAX
+from headgate.limits import (
+    INDEX_NAME_CHARS_MAX,
+    POINTER_NAME_CHARS_MAX,
+    REALM_ID_CHARS_MAX,
+    REALM_NAME_BYTES_MAX,
+)
 
 SYSTEM_REALM = "::system::"
 REALMS = "realms"
@@ -17,6 +22,7 @@ REALM_POINTERS = (
     "policy-mappings",
 )
 
+_REALM_ID = re.compile(r"[A-Za-z0-9_-]+")
 _WORD = re.compile(r"[a-z][a-z0-9_-]*")
 _POINTER_NAME = re.compile(r"[a-z][a-z0-9-]*(/[A-Za-z0-9_-]+)*")
 
@@ -38,6 +44,16 @@ def check_index_name(name: str) -> None:
             f"{name!r} is no name of an index or a mark",
             why=f"it must be 1 to {INDEX_NAME_CHARS_MAX} characters of a-z, 0-9, - and _",
             fix="Choose a name like purge-due",
+        )
+
+
+def check_realm_id(id: str) -> None:
+    """The id of a realm is letters, digits, - and _."""
+    if not _REALM_ID.fullmatch(id) or len(id) > REALM_ID_CHARS_MAX:
+        raise BadName(
+            f"{id!r} is no realm id",
+            why=f"it must be 1 to {REALM_ID_CHARS_MAX} letters, digits, - and _",
+            fix="`headgate realm list` shows the ids",
         )
 
 

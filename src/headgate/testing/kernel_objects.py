@@ -141,7 +141,7 @@ class ObjectConformance:
         assert not await strong.removes(node, expected=1)
         assert await strong.removes(node, expected=2)
         assert not await strong.settles(other_node, expected=2, version=4, level=4)
-        large = NodeLease(1, random.Random(6).randbytes(ROW_BYTES_MAX).hex(), 0, 0, 1)
+        large = NodeLease(1, random.Random(6).randbytes(ROW_BYTES_MAX).hex(), 0, 0, 0, 1)
         with pytest.raises(TooLarge):
             await node.store.insert(key.realm, id, large, 5)
         assert await patiently(lambda: node.store.read_versioned(key.realm, [id])) == {}

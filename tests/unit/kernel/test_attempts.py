@@ -52,7 +52,7 @@ class Bench:
 
     async def run(self, *attempts: Attempt) -> list[Answer]:
         return await run_attempts(
-            self.draft, self.shelf, [Request(attempt, b"") for attempt in attempts]
+            self.draft, self.shelf, [Request(attempt, b"", 15.0) for attempt in attempts]
         )
 
 
@@ -244,7 +244,7 @@ async def test_operations_expire_only_with_a_change(bench: Bench) -> None:
 
 async def test_a_caller_that_has_gone_is_not_answered() -> None:
     """Neither a result nor an error disturbs a cancelled future."""
-    request = Request(lambda _: None, b"")
+    request = Request(lambda _: None, b"", 15.0)
     request.future.cancel()
     request.resolve(1)
     request.refuse(ValueError())
@@ -255,7 +255,7 @@ async def test_a_caller_that_has_gone_is_not_answered() -> None:
 async def test_callers_do_not_share_an_error_object() -> None:
     """Each gets its own copy, so tracebacks do not pile up."""
     error = ObjectNotFound("gone", why="why", fix="fix")
-    requests = [Request(lambda _: None, b"") for _ in range(2)]
+    requests = [Request(lambda _: None, b"", 15.0) for _ in range(2)]
     for request in requests:
         request.refuse(error)
     first, second = (request.future.exception() for request in requests)

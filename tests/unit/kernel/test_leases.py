@@ -12,9 +12,14 @@ from headgate.kernel.leases import NODE_LEASE_TYPE, NodeLease, NodeLeases
 from headgate.kernel.objects import ObjectTypes
 from headgate.kernel.store import Store
 from headgate.kernel.system import SYSTEM_REALM
-from headgate.limits import LEASE_MS, LEASE_RENEW_MS, LEASE_RETRY_SECONDS, NODES
+from headgate.limits import LEASE_MS, LEASE_RENEW_MS, LEASE_CHECK_SECONDS, NODES
 from headgate.testing.faults import Fault
 from headgate.testing.kernels import Rig, SteppedClock, entropy, turns
+
+
+async def no_objection() -> None:
+    """Let every renewal happen."""
+
 
 
 class Process:
@@ -57,7 +62,7 @@ def process(rig: Rig) -> Process:
 async def fill(rig: Rig, process: Process, ends_ms: int) -> None:
     """Let all node ids be held by somebody until this time."""
     for node_id in range(NODES):
-        held = NodeLease(node_id, "somebody", 0, ends_ms, 1)
+        held = NodeLease(node_id, "somebody", 0, 0, ends_ms, 1)
         await process.store.insert(SYSTEM_REALM, lease_row(node_id), held, 7)
 
 
@@ -104,7 +109,7 @@ async def test_renewing_moves_the_end_and_keeps_the_node(rig: Rig, process: Proc
 
 async def test_the_background_task_renews(rig: Rig, process: Process) -> None:
     """A process that runs for a day never loses its node id."""
-    await process.leases.start()
+    await process.leases.start(no_objection)
     await turns(1)
     before = process.ids.node
     for _ in range(24 * 60 * 60 * 1000 // LEASE_RENEW_MS):
@@ -118,14 +123,14 @@ async def test_the_background_task_renews(rig: Rig, process: Process) -> None:
 
 async def test_the_background_task_tries_again_after_a_failure(rig: Rig, process: Process) -> None:
     """An outage is bridged: the lease is three renewals long."""
-    await process.leases.start()
+    await process.leases.start(no_objection)
     await turns(1)
     before = process.ids.node
     rig.faults.schedule("update", Fault.UNAVAILABLE)
     rig.clock.advance(LEASE_RENEW_MS)
     await turns(3)
     failed_ends_ms = (await process.row()).ends_ms
-    rig.clock.advance(LEASE_RETRY_SECONDS * 1000)
+    rig.clock.advance(LEASE_CHECK_SECONDS * 1000)
     await turns(3)
 
     assert (await process.row()).ends_ms == failed_ends_ms + LEASE_RENEW_MS + 5000
@@ -190,7 +195,7 @@ async def test_releasing_twice_does_nothing(process: Process, rig: Rig) -> None:
 @pytest.mark.parametrize("fault", [Fault.UNAVAILABLE, Fault.LOST_BEFORE, Fault.LOST_AFTER])
 async def test_a_release_that_fails_is_tolerated(rig: Rig, process: Process, fault: Fault) -> None:
     """The lease just runs out."""
-    await process.leases.start()
+    await process.leases.start(no_objection)
     rig.faults.schedule("update", fault)
     await process.leases.stop()
 

@@ -292,7 +292,7 @@ async def test_setting_up_twice_changes_nothing(rig: Rig, kernel: Kernel) -> Non
     realm = await kernel.realms.create("acme")
     before = await snapshot(rig.memory)
 
-    assert await kernel.realms.initialize("acme") == await kernel.realms.activate("acme") == realm
+    assert await kernel.realms.activate("acme") == await kernel.realms.activate("acme") == realm
     assert await snapshot(rig.memory) == before
 
 
