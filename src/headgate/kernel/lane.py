@@ -131,10 +131,11 @@ class Lane:
         deadline = clock.seconds() + self._tools.timeout_seconds
         pause_seconds = RESOLVE_PAUSE_SECONDS_MIN
         self._tools.statistics.batches += 1
+        shelf = PageShelf(self._tools.store, self._key.realm)  # kept over all tries: progress
         try:
             while True:
                 try:
-                    if await self._try(batch, deadline):
+                    if await self._try(batch, shelf, deadline):
                         return
                     why = "other nodes changed the same pointer first, again and again"
                 except (BackendUnavailable, NoNodeId) as error:
@@ -151,11 +152,10 @@ class Lane:
                 request.future.cancel()
             raise
 
-    async def _try(self, batch: list[Request], deadline: float) -> bool:
+    async def _try(self, batch: list[Request], shelf: PageShelf, deadline: float) -> bool:
         """Run the batch on the current head and swap; False if the swap was lost."""
         tools = self._tools
         base = await self._read_base()
-        shelf = PageShelf(tools.store, self._key.realm)
         draft = Draft(base, shelf, tools.ids, tools.store.types, self._now_ms(base))
         answers = await run_attempts(draft, shelf, batch)
         assembled = None
