@@ -35,8 +35,13 @@ class PageShelf:
 
     def find(self, id: int) -> Page | None:
         """The page, if it is held or cached."""
-        value = self.find_object(id)
-        return value if value is None or type(value) is Page else expect(value, Page, id)
+        value = self._held.get(id)
+        if value is None:
+            value = self._find_cached((self._realm, id))
+            if value is None:
+                self.missed.add(id)
+                return None
+        return value if type(value) is Page else expect(value, Page, id)
 
     def find_object(self, id: int) -> object | None:
         """The object, if it is held or cached."""

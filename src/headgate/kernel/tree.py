@@ -55,7 +55,8 @@ class Tree:
         """The value of this key, None if it is absent."""
         page = self.root
         while page.level:
-            page = self._load(page.children[max(bisect_right(page.keys, key) - 1, 0)])
+            child = page.children[max(bisect_right(page.keys, key) - 1, 0)]
+            page = child if type(child) is Page else self._load(child)
         at = bisect_left(page.keys, key)
         if at < len(page.keys) and page.keys[at] == key:
             return page.values[at]
