@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import NamedTuple, Self
 
+import msgspec
+
 from headgate.backends.memory import MemoryBackend
 from headgate.clock import Clock
 from headgate.kernel.backend import Backend
@@ -15,8 +17,9 @@ from headgate.kernel.handle import RealmHandle
 from headgate.kernel.head import Head, decode_root
 from headgate.kernel.kernel import Kernel, KernelOptions
 from headgate.kernel.log import Commit
-from headgate.kernel.objects import ObjectType, Stored
+from headgate.kernel.objects import ObjectType, Stored, encode_fields
 from headgate.kernel.pages import Page
+from headgate.kernel.realms import BY_ID, REALMS_KEY, Realm, RealmState
 from headgate.kernel.records import PointerKey, Row
 from headgate.limits import CACHE_BYTES, LEASE_RENEW_MS
 from headgate.testing.counting import CountingBackend
@@ -222,6 +225,18 @@ async def reachable_pages(kernel: Kernel, realm: str, head: int) -> list[int]:
         ids += below
         pages = [await kernel.store.get(realm, id, Page) for id in below]
     return ids
+
+
+async def realm_in(kernel: Kernel, state: RealmState, name: str = "acme") -> Realm:
+    """A realm that is in this state, however it got there."""
+    realm = await kernel.realms.reserve(name)
+    forced = msgspec.structs.replace(realm, state=state)
+
+    def attempt(draft: Draft) -> None:
+        draft.index(BY_ID).put(realm.id.encode(), encode_fields(forced))
+
+    await kernel.committer.commit(REALMS_KEY, attempt)
+    return forced
 
 
 async def turns(count: int) -> None:

@@ -10,6 +10,7 @@ from headgate.errors import (
     BackendUnavailable,
     CorruptRow,
     InvalidInput,
+    NoNodeId,
     ObjectNotFound,
     TooLarge,
     WrongType,
@@ -252,13 +253,37 @@ async def test_a_caller_that_has_gone_is_not_answered() -> None:
     assert request.future.cancelled()
 
 
-async def test_callers_do_not_share_an_error_object() -> None:
-    """Each gets its own copy, so tracebacks do not pile up."""
+async def test_an_attempts_error_reaches_its_caller_as_it_is() -> None:
+    """The same object, with its cause and whatever else it carries."""
     error = ObjectNotFound("gone", why="why", fix="fix")
-    requests = [Request(lambda _: None, b"", 15.0) for _ in range(2)]
-    for request in requests:
-        request.refuse(error)
-    first, second = (request.future.exception() for request in requests)
+    request = Request(lambda _: None, b"", 15.0)
+    request.refuse(error)
 
-    assert first is not second
-    assert str(first) == str(second) == str(error)
+    assert request.future.exception() is error
+
+
+async def test_an_attempt_cannot_hide_what_it_missed(bench: Bench) -> None:
+    """Whoever swallows `Missing` is run again with what it missed; its first run is undone."""
+    runs: list[bytes | None] = []
+
+    def attempt(draft: Draft) -> bytes | None:
+        try:
+            found = draft.index(INDEX).get(b"00250")
+        except Exception:  # noqa: BLE001  what a careless caller does
+            found = None
+        draft.index("runs").put(b"%d" % len(runs), b"")
+        runs.append(found)
+        return found
+
+    [answer] = await bench.run(attempt)
+
+    assert answer.result == MANY[b"00250"]
+    assert runs[0] is None
+    assert [key for key, _ in bench.draft.index("runs").scan()] == [b"%d" % (len(runs) - 1)]
+
+
+async def test_without_a_node_id_the_batch_is_tried_again(bench: Bench, rig: Rig) -> None:
+    """It is no attempt's fault, so nobody is answered."""
+    rig.kernels[0].ids.use(None)
+    with pytest.raises(NoNodeId):
+        await bench.run(lambda draft: draft.new_id())

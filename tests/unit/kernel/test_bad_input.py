@@ -51,10 +51,8 @@ class Place(NamedTuple):
         await self.realm.commit(POINTER, attempt, operation=operation)
 
     async def fresh(self) -> RealmHandle:
-        """The realm on a node that has nothing in its cache; it only reads."""
-        node = Kernel(self.rig.memory, self.rig.clock, entropy(9), KernelOptions(writable=False))
-        await node.open()
-        return node.realm(self.realm.id)
+        """The realm on a node that has nothing in its cache."""
+        return (await self.rig.open()).realm(self.realm.id)
 
     async def log(self, name: str, start: int | None = None) -> None:
         key = PointerKey(self.realm.id, name)
@@ -84,14 +82,21 @@ async def coroutine_attempt(place: Place) -> None:
     await place.commit(attempt)
 
 
+def note_object(draft: Draft) -> None:
+    draft.index(INDEX).put(b"noted", b"")
+    draft.note(object())
+
+
 async def read_wrong_type(place: Place) -> None:
     [head] = await place.realm.heads(POINTER)
     await place.realm.get(head.id, Thing)
 
 
-async def commit_unavailable(place: Place) -> None:
-    reader = await place.fresh()
-    await reader.commit(POINTER, putting(b"a"))
+async def commit_on_reader(place: Place) -> None:
+    options = KernelOptions(writable=False)
+    node = Kernel(place.rig.memory, place.rig.clock, entropy(9), options)
+    await node.open()
+    await node.realm(place.realm.id).commit(POINTER, putting(b"a"))
 
 
 MISTAKES = {
@@ -216,7 +221,20 @@ MISTAKES = {
         lambda place: place.commit(lambda _: "text", b"op"), errors.InvalidInput, "returns bytes"
     ),
     "coroutine function": Mistake(coroutine_attempt, errors.InvalidInput, "plain function"),
-    "no node id": Mistake(commit_unavailable, errors.NoNodeId, "no node id"),
+    "node that only reads": Mistake(commit_on_reader, errors.Closed, "only reads"),
+    "bad realm id": Mistake(
+        lambda place: place.kernel.realm("no id").heads(), errors.BadName, "letters"
+    ),
+    "note that is no JSON": Mistake(
+        lambda place: place.commit(note_object),
+        errors.InvalidInput,
+        "JSON",
+    ),
+    "properties that are no text": Mistake(
+        lambda place: place.kernel.realms.create("new", {"a": 1}),  # type: ignore[dict-item]
+        errors.InvalidInput,
+        "text only",
+    ),
 }
 
 

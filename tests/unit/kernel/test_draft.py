@@ -179,15 +179,20 @@ def test_a_mark_or_a_seal_alone_is_a_change(draft: Draft, attempt: Stage) -> Non
     assert draft.groups[0].changes == []
 
 
-def test_staging_without_a_change_leaves_nothing(draft: Draft) -> None:
-    """Objects nobody refers to are not stored, and what nobody replaced is not discarded."""
-    savepoint = draft.savepoint()
-    draft.stage(Thing(text="orphan"))
-    draft.discard(1)
-    draft.note("only words")
+@pytest.mark.parametrize(
+    "attempt", [lambda draft: draft.stage(Thing()), lambda draft: draft.discard(1)]
+)
+def test_an_object_stored_or_given_up_is_a_change(draft: Draft, attempt: Stage) -> None:
+    """Also without an entry that changes."""
+    changes(draft, attempt)
 
-    assert not draft.accept(savepoint, b"")
-    assert (draft.staged, draft.discarded) == ([], [])
+    assert draft.changed
+
+
+def test_words_alone_are_no_change(draft: Draft) -> None:
+    """A note says something about a change; without one there is nothing to say."""
+    assert changes(draft, lambda draft: draft.note("only words")) == []
+    assert not draft.changed
 
 
 def test_restoring_undoes_all_an_attempt_did(draft: Draft) -> None:
@@ -280,12 +285,13 @@ def test_new_ids_rise(draft: Draft) -> None:
     assert first < second
 
 
-def test_a_note_must_be_storable(draft: Draft) -> None:
-    """A note that cannot be encoded fails its own attempt and leaves no group."""
+@pytest.mark.parametrize("note", [object(), 1 << 70, "\ud800", {(1, 2): 3}])
+def test_a_note_must_be_storable(draft: Draft, note: object) -> None:
+    """A note the log could not show fails its own attempt and leaves no group."""
     savepoint = draft.savepoint()
     draft.index(INDEX).put(b"new", b"")
-    draft.note(object())
-    with pytest.raises(TypeError):
+    draft.note(note)
+    with pytest.raises(InvalidInput, match="what JSON can hold"):
         draft.accept(savepoint, b"")
 
     assert draft.groups == []

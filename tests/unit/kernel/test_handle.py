@@ -31,6 +31,7 @@ USES: dict[str, Use] = {
     "commit of nothing": lambda realm: realm.commit(POINTER, lambda _: None),
     "create_pointers": lambda realm: realm.create_pointers(["cat/1/roles"]),
     "write": lambda realm: realm.write({1: Thing()}),
+    "get": lambda realm: realm.get(17, Thing),
 }
 
 
@@ -55,6 +56,7 @@ async def realm(rig: Rig) -> RealmHandle:
     id = (await rig.realm()).id
     realm = rig.kernels[1].realm(id)
     await realm.commit(POINTER, putting(b"k", b"v"))
+    await realm.write({17: Thing()})
     await realm.heads(*REALM_POINTERS)
     rig.backend.reset()
     return realm
@@ -136,13 +138,19 @@ async def test_only_active_realms_serve(rig: Rig, kernel: Kernel, state: RealmSt
         await kernel.realm(realm.id).heads()
 
 
-@pytest.mark.parametrize("id", ["nobody", SYSTEM_REALM, ""])
-async def test_an_unknown_realm_does_not_serve(kernel: Kernel, id: str) -> None:
+async def test_an_unknown_realm_does_not_serve(kernel: Kernel) -> None:
+    """Neither readers nor writers."""
+    with pytest.raises(RealmNotFound):
+        await kernel.realm("nobody").heads()
+    with pytest.raises(RealmNotFound):
+        await kernel.realm("nobody").commit(POINTER, putting(b"a"))
+
+
+@pytest.mark.parametrize("id", [SYSTEM_REALM, "", "a b", "ä", "x" * 129])
+async def test_what_is_no_realm_id_has_no_handle(kernel: Kernel, id: str) -> None:
     """The system's own realm is nobody's to use."""
-    with pytest.raises(RealmNotFound):
-        await kernel.realm(id).heads()
-    with pytest.raises(RealmNotFound):
-        await kernel.realm(id).commit("realms", putting(b"a"))
+    with pytest.raises(BadName, match="is no realm id"):
+        kernel.realm(id)
 
 
 async def test_a_deleted_realm_does_not_serve(kernel: Kernel, realm: RealmHandle) -> None:

@@ -6,13 +6,20 @@ from collections.abc import AsyncIterator
 import pytest
 
 from headgate.backends.memory import MemoryBackend
-from headgate.errors import BackendUnavailable, ClockRefused, NewerFormat, NoNodeId
+from headgate.errors import (
+    BackendUnavailable,
+    ClockRefused,
+    Closed,
+    CommitTimedOut,
+    CorruptRow,
+    NewerFormat,
+)
 from headgate.kernel.kernel import LEVEL, Kernel, KernelOptions
 from headgate.kernel.levels import LEVEL_ROW, FormatLevel
 from headgate.kernel.realms import REALMS_KEY
 from headgate.kernel.records import EMPTY
 from headgate.kernel.system import SYSTEM_REALM
-from headgate.limits import CLOCK_BEHIND_MS_MAX, IDLE_LANES_MAX
+from headgate.limits import CLOCK_BEHIND_MS_MAX, IDLE_LANES_MAX, LEASE_MS
 from headgate.testing.faults import Fault
 from headgate.testing.forwarding import ForwardingBackend
 from headgate.testing.kernels import (
@@ -167,7 +174,7 @@ async def test_a_reading_kernel_leases_nothing_and_cannot_write(rig: Rig) -> Non
     rig.backend.reset()
     async with Kernel(rig.backend, rig.clock, entropy(5), options) as reader:
         found = await entries(reader.realm(realm.id))
-        with pytest.raises(NoNodeId):
+        with pytest.raises(Closed, match="this node only reads"):
             await reader.realm(realm.id).commit(POINTER, putting(b"b"))
 
     assert found == {b"a": b""}
@@ -223,3 +230,57 @@ async def test_a_realm_has_one_handle_in_a_kernel(rig: Rig) -> None:
 
     assert first is same
     assert kernel.realm("a") is not first
+
+
+async def test_a_store_that_lost_its_realms_is_refused(rig: Rig) -> None:
+    """It is not new, so an empty list of realms would be a lie."""
+    await rig.realm()
+    await rig.memory.delete_pointers([REALMS_KEY])
+    before = await snapshot(rig.memory)
+    with pytest.raises(CorruptRow, match="Restore the database"):
+        await rig.open()
+
+    assert await snapshot(rig.memory) == before
+
+
+async def test_a_clock_is_compared_with_all_pointers(rig: Rig) -> None:
+    """The newest commit of any realm counts, not only the last change of realms."""
+    realm = await rig.realm()
+    slow = SteppedClock(rig.clock.wall_ms())
+    await rig.pass_time(CLOCK_BEHIND_MS_MAX + 1000)
+    await realm.commit(POINTER, putting(b"a"))
+    with pytest.raises(ClockRefused):
+        await rig.open(clock=slow)
+
+
+async def test_a_node_that_is_outdated_while_it_runs_stops_writing(rig: Rig) -> None:
+    """The level was raised though it lives: it gives its node id up at its next renewal."""
+    kernel = await rig.open()
+    await turns(3)
+    store = kernel.store
+    [row] = (await store.read_versioned(SYSTEM_REALM, [LEVEL_ROW])).values()
+    newer = FormatLevel(LEVEL + 1)
+    await store.update(SYSTEM_REALM, LEVEL_ROW, newer, expected=row.version, version=99)
+    before = kernel.ids.node
+    await rig.pass_time(LEASE_MS)
+
+    assert before is not None
+    assert kernel.ids.node is None
+
+
+async def test_a_commit_waits_for_a_lease_that_ran_out(rig: Rig) -> None:
+    """A machine that slept renews first; the caller does not notice."""
+    realm = await rig.realm()
+    await turns(3)
+    rig.clock.advance(3 * LEASE_MS)
+    await realm.commit(POINTER, putting(b"a"))
+
+    assert await entries(realm) == {b"a": b""}
+
+
+async def test_without_a_lease_commits_time_out(rig: Rig) -> None:
+    """Nothing was committed, and the reason is given."""
+    realm = await rig.realm()
+    rig.kernels[0].ids.use(None)
+    with pytest.raises(CommitTimedOut, match="holds no node id"):
+        await realm.commit(POINTER, putting(b"a"))

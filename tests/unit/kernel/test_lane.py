@@ -20,12 +20,13 @@ from headgate.limits import (
     FAIRNESS_PAUSE_SECONDS_MIN,
     IDLE_LANES_MAX,
 )
-from headgate.testing.faults import Fault
+from headgate.testing.faults import Crashed, Fault
 from headgate.testing.kernels import (
     INDEX,
     POINTER,
     Held,
     Rig,
+    SteppedClock,
     Thing,
     entries,
     history,
@@ -113,7 +114,7 @@ async def test_closing_finishes_the_taken_and_refuses_the_waiting(
     assert open_still
     with pytest.raises(Closed, match="Try again"):
         await waiting
-    with pytest.raises(Closed, match="Try again"):
+    with pytest.raises(Closed, match="Try another node"):
         await realm.commit(POINTER, putting(b"late"))
     assert set(await entries(realm)) == {b"taken"}
 
@@ -318,3 +319,71 @@ async def test_statistics_tell_what_was_done(kernel: Kernel, realm: RealmHandle)
     assert after.attempts - attempts == 11
     assert after.batches - batches == 2
     assert after.swaps - swaps == 1
+
+
+async def test_a_leader_that_dies_leaves_nobody_waiting(rig: Rig, realm: RealmHandle) -> None:
+    """Its callers are cancelled, and the next one gets a new leader."""
+    rig.faults.crash_at("before_commit")
+    with pytest.raises(asyncio.CancelledError):
+        await realm.commit(POINTER, counting)
+    leader = rig.kernels[0].committer._lanes[PointerKey(realm.id, POINTER)].leader
+
+    assert leader is not None
+    assert isinstance(leader.exception(), Crashed)
+    assert await realm.commit(POINTER, counting) == 1
+
+
+async def test_who_has_gone_does_not_time_out(rig: Rig, realm: RealmHandle) -> None:
+    """Statistics count those who were told."""
+    node = await rig.open(commit=CommitOptions(timeout_seconds=0.01))
+    held = Held(rig)
+    taken = asyncio.create_task(node.realm(realm.id).commit(POINTER, counting))
+    await held.reached.wait()
+    waiting = asyncio.create_task(node.realm(realm.id).commit(POINTER, counting))
+    await turns(2)
+    waiting.cancel()
+    await asyncio.sleep(0.02)
+    held.let_go.set()
+    await taken
+
+    assert node.committer.statistics.timed_out == 0
+
+
+async def test_many_who_wait_too_long_are_told_each_in_time(rig: Rig, realm: RealmHandle) -> None:
+    """One timer serves them all."""
+    node = await rig.open(commit=CommitOptions(timeout_seconds=0.01))
+    held = Held(rig)
+    taken = asyncio.create_task(node.realm(realm.id).commit(POINTER, counting))
+    await held.reached.wait()
+    waiting = []
+    for _ in range(3):
+        waiting.append(asyncio.create_task(node.realm(realm.id).commit(POINTER, counting)))
+        await asyncio.sleep(0.004)
+    answers = await asyncio.gather(*waiting, return_exceptions=True)
+    held.let_go.set()
+    await taken
+
+    assert all(isinstance(answer, CommitTimedOut) for answer in answers)
+    assert await realm.commit(POINTER, counting) == 2
+
+
+async def test_a_pointer_is_watched_always_or_never(kernel: Kernel, realm: RealmHandle) -> None:
+    """Nobody gets around the check of a realm by coming first."""
+    await realm.commit(POINTER, counting)
+    with pytest.raises(AssertionError, match="always or never"):
+        await kernel.committer.commit(PointerKey(realm.id, POINTER), counting)
+
+
+async def test_time_does_not_go_back_along_the_log(rig: Rig, realm: RealmHandle) -> None:
+    """A commit on the head of a clock that is ahead has that head's time at least."""
+    fast = SteppedClock(rig.clock.wall_ms() + 60_000)
+    ahead = (await rig.open(clock=fast)).realm(realm.id)
+    times = [await ahead.commit(POINTER, stamping), await realm.commit(POINTER, stamping)]
+
+    assert times[0] <= times[1]
+
+
+def stamping(draft: Draft) -> int:
+    """An attempt that tells its time."""
+    counting(draft)
+    return draft.now_ms

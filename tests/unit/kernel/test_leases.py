@@ -5,21 +5,20 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from headgate.errors import BackendUnavailable, NoNodeId
+from headgate.errors import BackendUnavailable, NewerFormat, NoNodeId
 from headgate.ids import IdGenerator, lease_row, node, time_ms
 from headgate.kernel.cache import Cache
 from headgate.kernel.leases import NODE_LEASE_TYPE, NodeLease, NodeLeases
 from headgate.kernel.objects import ObjectTypes
 from headgate.kernel.store import Store
 from headgate.kernel.system import SYSTEM_REALM
-from headgate.limits import LEASE_MS, LEASE_RENEW_MS, LEASE_CHECK_SECONDS, NODES
+from headgate.limits import LEASE_CHECK_SECONDS, LEASE_MS, LEASE_RENEW_MS, NODES
 from headgate.testing.faults import Fault
 from headgate.testing.kernels import Rig, SteppedClock, entropy, turns
 
 
 async def no_objection() -> None:
     """Let every renewal happen."""
-
 
 
 class Process:
@@ -340,3 +339,57 @@ async def test_live_leases_are_those_that_have_not_ended(rig: Rig) -> None:
     await alive.leases.acquire()
 
     assert [lease.holder for lease in await alive.leases.live()] == ["host:3"]
+
+
+async def test_a_renewal_cut_short_by_the_end_is_released_too(rig: Rig, process: Process) -> None:
+    """It had landed, though nobody heard the answer: the lease is still this process's own."""
+    await process.leases.start(no_objection)
+    await turns(1)
+    node_id = process.ids.node
+    rig.faults.crash_at("after_update", asyncio.Event().wait)
+    rig.clock.advance(LEASE_RENEW_MS)
+    await turns(3)
+    await process.leases.stop()
+
+    assert (await process.row(node_id)).ends_ms == rig.clock.wall_ms() + 1
+
+
+async def test_a_lease_lost_to_another_is_not_released(rig: Rig) -> None:
+    """Who ends too late must not end the lease of its successor."""
+    first = Process(rig, 1, rig.clock, "same")
+    await first.leases.acquire()
+    rig.clock.advance(LEASE_MS + 1)
+    second = Process(rig, 2, rig.clock, "same")
+    await second.leases.acquire()
+    before = await second.row()
+    await first.leases.release()
+
+    assert await second.row() == before
+    second.ids.next()
+
+
+async def test_an_objection_ends_the_lease(rig: Rig, process: Process) -> None:
+    """The format has moved on: this process makes no more ids, and takes no other node."""
+
+    async def object_to_it() -> None:
+        raise NewerFormat("too old", why="a test", fix="Upgrade")
+
+    await process.leases.start(object_to_it)
+    await turns(1)
+    for _ in range(3):
+        rig.clock.advance(LEASE_RENEW_MS)
+        await turns(3)
+
+    assert process.ids.node is None
+    await process.leases.stop()
+
+
+async def test_a_machine_that_slept_renews_when_it_wakes_up(rig: Rig, process: Process) -> None:
+    """The wall clock counts: the lease is long over, and back within seconds."""
+    await process.leases.start(no_objection)
+    await turns(1)
+    rig.clock.advance(10 * LEASE_MS)
+    await turns(3)
+
+    process.ids.next()
+    await process.leases.stop()

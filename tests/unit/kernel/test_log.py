@@ -2,15 +2,17 @@
 
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
-from headgate.errors import LogCut, ObjectNotFound, PointerNotFound
+from headgate.errors import CorruptRow, LogCut, ObjectNotFound, PointerNotFound
 from headgate.ids import node, time_ms
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
+from headgate.kernel.head import Change, Group, encode_note
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import Entry, commit_at
-from headgate.kernel.records import PointerKey
+from headgate.kernel.records import PointerKey, Swap
 from headgate.testing.kernels import INDEX, POINTER, Rig, history, putting, putting_all
 
 LENGTHS = [0, 1, 3, 19, 20, 21, 39, 40, 41, 255]
@@ -298,3 +300,47 @@ async def test_the_log_is_read_without_a_cache(
     assert await forwards(kernel, key) == ids
     assert await forwards(kernel, key, ids[7]) == ids[8:]
     assert await backwards(kernel, key, ids[30]) == ids[30::-1]
+
+
+async def test_history_cut_while_it_is_read_is_told(
+    rig: Rig, realm: RealmHandle, key: PointerKey
+) -> None:
+    """What was listed and is gone now is not skipped."""
+    ids = await make(realm, 50)
+    log = (await rig.open(cache_bytes=0)).log
+    commits = log.oldest_first(key)
+    first = await anext(commits)
+    await rig.memory.delete(realm.id, ids[:30])
+    with pytest.raises(LogCut):
+        _ = [commit async for commit in commits]
+
+    assert first.id == ids[0]
+
+
+async def test_a_pointer_without_its_head_is_corrupt(
+    rig: Rig, realm: RealmHandle, key: PointerKey
+) -> None:
+    """That is no empty log."""
+    ids = await make(realm, 3)
+    await rig.memory.delete(realm.id, ids[-1:])
+    kernel = await rig.open()
+    for read in (forwards, backwards):
+        with pytest.raises(CorruptRow, match="Restore the database"):
+            await read(kernel, key)
+
+
+async def test_a_kind_of_change_from_the_future_is_shown(
+    kernel: Kernel, realm: RealmHandle
+) -> None:
+    """A newer program may know more kinds than this one."""
+    await make(realm, 1)
+    [head] = await realm.heads(POINTER)
+    group = Group(encode_note(None), b"", [Change(INDEX, b"k", 99)])
+    groups = msgspec.Raw(msgspec.msgpack.encode([group]))
+    id = kernel.ids.next()
+    newer = msgspec.structs.replace(head.head, seq=2, tail=(head.id,), groups=groups)
+    await kernel.store.write(realm.id, {id: newer})
+    await kernel.backend.commit([], Swap(PointerKey(realm.id, POINTER), head.id, id))
+    commits = await history(kernel, realm)
+
+    assert commits[-1].groups[0].entries == [Entry(INDEX, b"k", "changed")]

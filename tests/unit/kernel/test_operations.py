@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from headgate.errors import InvalidInput, OutcomeUnknown, TooLarge
+from headgate.errors import InvalidInput, ObjectNotFound, OutcomeUnknown, TooLarge
 from headgate.kernel import operations
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
@@ -305,3 +305,38 @@ async def test_operation_ids_up_to_the_limit_work(realm: RealmHandle, length: in
     results = [await realm.commit(POINTER, counting, operation=operation) for _ in range(2)]
 
     assert results == [b"1", b"1"]
+
+
+async def records_nobody_can_read(rig: Rig, realm: RealmHandle) -> RealmHandle:
+    """The realm on a cold node; the pages of its old records are gone."""
+    for number in range(400):
+        await realm.commit(POINTER, counting, operation=b"%0100d" % number)
+    [head] = await realm.heads(POINTER)
+    await rig.memory.delete(realm.id, head.root(operations.INDEX).children)
+    await rig.pass_time(LAST_BUCKET_MS + OPERATION_BUCKET_MS)
+    return (await rig.open()).realm(realm.id)
+
+
+async def test_records_that_cannot_be_read_stop_nobody_else(rig: Rig, realm: RealmHandle) -> None:
+    """Cleaning up is no caller's concern; who brings an operation id has to know, and is told."""
+    cold = await records_nobody_can_read(rig, realm)
+    await cold.commit(POINTER, putting(b"a"))
+
+    assert b"a" in await entries(cold)
+    with pytest.raises(ObjectNotFound):
+        await cold.commit(POINTER, counting, operation=b"new")
+
+
+async def test_an_outage_while_cleaning_up_is_waited_for(rig: Rig, realm: RealmHandle) -> None:
+    """The batch is tried again as a whole."""
+    node = (await rig.open(cache_bytes=0)).realm(realm.id)
+    for number in range(400):
+        await realm.commit(POINTER, counting, operation=b"%0100d" % number)
+    await rig.pass_time(LAST_BUCKET_MS + OPERATION_BUCKET_MS)
+    rig.faults.crash_at(
+        "before_fetch", lambda: rig.faults.schedule("fetch", Fault.UNAVAILABLE), skip=2
+    )
+    await node.commit(POINTER, putting(b"a"))
+
+    assert rig.faults.injected[Fault.UNAVAILABLE] == 1
+    assert await recorded(realm) == 400 - OPERATIONS_EXPIRED_PER_COMMIT

@@ -291,3 +291,19 @@ async def test_what_was_lost_is_not_in_the_cache(
     assert len(staged) == 2
     assert stored == {staged[1]}
     assert kernel.store.find(realm.id, staged[0]) is None
+
+
+async def test_any_error_after_a_lost_answer_leaves_the_outcome_unknown(
+    rig: Rig, realm: RealmHandle
+) -> None:
+    """The swap was sent: whatever happens then, nobody is told that it was not made."""
+
+    async def break_down() -> None:
+        message = "the driver is broken"
+        raise OSError(message)
+
+    before_resending(rig, break_down)
+    with pytest.raises(OutcomeUnknown, match="the driver is broken"):
+        await lose_answer(rig, realm, Fault.LOST_AFTER)
+
+    assert await entries(realm) == {b"counter": b"1"}
