@@ -8,6 +8,7 @@ import pytest
 pytest.register_assert_rewrite(
     "headgate.testing.callers",
     "headgate.testing.kernel_commits",
+    "headgate.testing.kernel_crashes",
     "headgate.testing.kernel_indexes",
     "headgate.testing.kernel_logs",
     "headgate.testing.kernel_objects",

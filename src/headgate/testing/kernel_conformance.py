@@ -13,6 +13,7 @@ from headgate.kernel.kernel import Kernel
 from headgate.kernel.records import PointerKey
 from headgate.testing.callers import create_realm
 from headgate.testing.kernel_commits import AtomicityConformance, CommitConformance
+from headgate.testing.kernel_crashes import CrashConformance
 from headgate.testing.kernel_indexes import IndexConformance
 from headgate.testing.kernel_logs import LogConformance
 from headgate.testing.kernel_objects import ObjectConformance
@@ -24,6 +25,7 @@ POINTER = "work"
 class KernelConformance(
     CommitConformance,
     AtomicityConformance,
+    CrashConformance,
     IndexConformance,
     LogConformance,
     ObjectConformance,
