@@ -1,6 +1,6 @@
-"""One pointer with its indexes on a counted database, written without the committer."""
+"""What kernel tests share: a database with one node and one realm, and one bare pointer."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from itertools import count
 
 import pytest
@@ -9,8 +9,10 @@ from headgate.backends.memory import MemoryBackend
 from headgate.kernel.assemble import Assembled, assemble
 from headgate.kernel.cache import Cache
 from headgate.kernel.draft import Draft
+from headgate.kernel.handle import RealmHandle
 from headgate.kernel.head import HEAD_TYPES
 from headgate.kernel.index import HeadView, Index, PageShelf, open_head
+from headgate.kernel.kernel import Kernel
 from headgate.kernel.objects import ObjectTypes, split
 from headgate.kernel.pages import PAGE_TYPE
 from headgate.kernel.records import EMPTY
@@ -18,6 +20,7 @@ from headgate.kernel.store import Store
 from headgate.kernel.tree import Missing
 from headgate.limits import CACHE_BYTES
 from headgate.testing.counting import CountingBackend
+from headgate.testing.kernels import Rig
 
 REALM = "r"
 NAMES = "names"
@@ -83,6 +86,29 @@ class OnePointer:
                 except Missing as missing:
                     await shelf.fetch(missing)
         return await self.commit(draft)
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    """A database with one node."""
+    async with Rig() as rig:
+        await rig.open()
+        yield rig
+
+
+@pytest.fixture
+async def realm(rig: Rig) -> RealmHandle:
+    """A realm on the node; calls and waits are counted from here on."""
+    realm = await rig.realm()
+    rig.backend.reset()
+    rig.clock.slept.clear()
+    return realm
+
+
+@pytest.fixture
+def kernel(rig: Rig) -> Kernel:
+    """The node."""
+    return rig.kernels[0]
 
 
 @pytest.fixture

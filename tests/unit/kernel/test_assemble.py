@@ -1,7 +1,5 @@
 """Assembling: from a finished draft to the objects of one commit."""
 
-from collections.abc import AsyncIterator
-
 import msgspec
 import pytest
 
@@ -17,7 +15,6 @@ from headgate.limits import CHANGES_INLINE_BYTES_MAX, ROOTS_BYTES_MAX, TAIL_COMM
 from headgate.testing.kernels import (
     INDEX,
     POINTER,
-    Rig,
     Thing,
     entries,
     history,
@@ -25,26 +22,6 @@ from headgate.testing.kernels import (
     putting_all,
     reachable_pages,
 )
-
-
-@pytest.fixture
-async def rig() -> AsyncIterator[Rig]:
-    """A database with one node and one realm."""
-    async with Rig() as rig:
-        await rig.open()
-        yield rig
-
-
-@pytest.fixture
-async def realm(rig: Rig) -> RealmHandle:
-    """The realm."""
-    return await rig.realm()
-
-
-@pytest.fixture
-def kernel(rig: Rig) -> Kernel:
-    """The node."""
-    return rig.kernels[0]
 
 
 async def draft_of(kernel: Kernel, realm: RealmHandle) -> Draft:

@@ -71,17 +71,17 @@ def test_the_least_recently_used_go_first() -> None:
     assert cache.statistics().evictions == 2
 
 
-def test_a_value_that_is_put_again_is_charged_once() -> None:
-    """The newer charge counts, and the value becomes the most recently used."""
+def test_a_value_that_is_put_again_stays_as_it_is() -> None:
+    """What is there cannot differ: it is neither replaced nor charged again."""
     cache = Cache(30)
-    cache.put(("r", 1), "old", 20)
-    cache.put(("r", 2), "two", 5)
-    cache.put(("r", 1), "new", 10)
-    cache.put(("r", 3), "three", 20)
+    first, same = ["value"], ["value"]
+    cache.put(("r", 1), first, 20)
+    cache.put(("r", 1), same, 10)
+    cache.put(("r", 1), same, 31)
 
-    assert cache.find(("r", 1)) == "new"
-    assert cache.find(("r", 2)) is None
-    assert cache.statistics().bytes == 30
+    assert cache.find(("r", 1)) is first
+    assert cache.statistics().bytes == 20
+    assert cache.statistics().rejected == 0
 
 
 def test_a_value_larger_than_the_cache_is_rejected() -> None:
@@ -102,16 +102,17 @@ async def test_statistics_are_exact() -> None:
     cache, loader = Cache(25), Loader()
     await cache.load(keys(1, 2), loader)  # 2 misses
     await cache.load(keys(1, 2), loader)  # 2 hits
-    cache.find(("r", 3))  # 1 miss
-    await cache.load(keys(2, 3), loader)  # 1 hit, 1 miss, 1 eviction
+    cache.find(("r", 3))  # nothing: it counts when it is loaded
+    await cache.load(keys(2, 3, 3), loader)  # 1 hit, 1 miss, 1 eviction
+    cache.find(("r", 3))  # 1 hit
     cache.put(("r", 4), "too large", 26)
 
     assert cache.statistics() == CacheStatistics(
         entries=2,
         bytes=20,
         capacity_bytes=25,
-        hits=3,
-        misses=4,
+        hits=4,
+        misses=3,
         joined=0,
         evictions=1,
         rejected=1,

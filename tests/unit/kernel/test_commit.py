@@ -1,7 +1,6 @@
 """The committer: many callers, one swap, and nobody pays for another."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -24,28 +23,6 @@ from headgate.testing.kernels import (
     snapshot,
     turns,
 )
-
-
-@pytest.fixture
-async def rig() -> AsyncIterator[Rig]:
-    """A database with one node and one realm."""
-    async with Rig() as rig:
-        await rig.open()
-        yield rig
-
-
-@pytest.fixture
-async def realm(rig: Rig) -> RealmHandle:
-    """The realm, its calls counted from here on."""
-    realm = await rig.realm()
-    rig.backend.reset()
-    return realm
-
-
-@pytest.fixture
-def kernel(rig: Rig) -> Kernel:
-    """The node."""
-    return rig.kernels[0]
 
 
 def counting(draft: Draft) -> int:

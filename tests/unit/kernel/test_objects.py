@@ -108,6 +108,29 @@ def test_fields_of_a_newer_program_survive_an_older_one() -> None:
     assert stored_again(OLDER, written) == written
 
 
+def test_as_many_other_fields_are_found_by_their_names() -> None:
+    """A type that lost one field and gained another has not more fields, and yet an unknown one."""
+
+    class Before(Stored, frozen=True):
+        a: int
+        b: int = 0
+
+    class After(Stored, frozen=True):
+        a: int
+        x: int = 7
+
+    types = ObjectTypes([ObjectType("t", After)])
+    written = ObjectTypes([ObjectType("t", Before)]).encode(REALM, ID, Before(1, 2))
+    value = expect(types.decode(REALM, written), After, ID)
+
+    assert (value.a, value.x, set(value.unknown)) == (1, 7, {"b"})
+    assert msgspec.msgpack.decode(stored_again(types, written).data[ENVELOPE.size :]) == {
+        "a": 1,
+        "x": 7,
+        "b": 2,
+    }
+
+
 def test_more_fields_than_a_short_map_holds_survive() -> None:
     """Above 15 fields the map's header is longer; both programs still agree."""
     wide = Wide(*range(100, 120), unknown={"extra": msgspec.Raw(b"\x01")})
@@ -194,16 +217,20 @@ def test_an_unregistered_type_cannot_be_stored() -> None:
 
 
 def test_the_unknown_fields_come_last() -> None:
-    """A type that encodes fields behind them is a mistake, found when it is registered."""
+    """A type that encodes fields behind them, or not all, is a mistake found at once."""
 
     class Behind(Stored, frozen=True, kw_only=True):
         name: str
 
+    class Omitting(Stored, frozen=True, omit_defaults=True):
+        name: str = ""
+
     for name, cls in KERNEL_TYPES:
         assert cls.__struct_encode_fields__[-1] == "?", name
 
-    with pytest.raises(AssertionError):
-        ObjectTypes([ObjectType("a", Behind)])
+    for cls in (Behind, Omitting):
+        with pytest.raises(AssertionError):
+            ObjectTypes([ObjectType("a", cls)])
 
 
 @pytest.mark.parametrize("size", [0, 40, COMPRESS_ABOVE_BYTES + 1])

@@ -5,7 +5,7 @@ The numbers are those of our study of it: `#1` to `#9`.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import pytest
 
@@ -32,26 +32,6 @@ from headgate.testing.kernels import (
 
 DAY_MS = 24 * 60 * 60 * 1000
 INDEXES = ("names", "ids", "locations")
-
-
-@pytest.fixture
-async def rig() -> AsyncIterator[Rig]:
-    """A database with one node and one realm."""
-    async with Rig() as rig:
-        await rig.open()
-        yield rig
-
-
-@pytest.fixture
-async def realm(rig: Rig) -> RealmHandle:
-    """The realm."""
-    return await rig.realm()
-
-
-@pytest.fixture
-def kernel(rig: Rig) -> Kernel:
-    """The node."""
-    return rig.kernels[0]
 
 
 def changing(seed: int) -> Callable[[Draft], None]:
