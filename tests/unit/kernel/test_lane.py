@@ -1,7 +1,6 @@
 """Lanes: how attempts wait, share batches, give up, and let other nodes win."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -34,29 +33,6 @@ from headgate.testing.kernels import (
     snapshot,
     turns,
 )
-
-
-@pytest.fixture
-async def rig() -> AsyncIterator[Rig]:
-    """A database with one node and one realm."""
-    async with Rig() as rig:
-        await rig.open()
-        yield rig
-
-
-@pytest.fixture
-async def realm(rig: Rig) -> RealmHandle:
-    """The realm, its calls counted from here on."""
-    realm = await rig.realm()
-    rig.backend.reset()
-    rig.clock.slept.clear()
-    return realm
-
-
-@pytest.fixture
-def kernel(rig: Rig) -> Kernel:
-    """The node."""
-    return rig.kernels[0]
 
 
 def counting(draft: Draft) -> int:

@@ -1,7 +1,5 @@
 """The commit log: in order, both ways, from any known commit, also after a cut."""
 
-from collections.abc import AsyncIterator
-
 import msgspec
 import pytest
 
@@ -16,26 +14,6 @@ from headgate.kernel.records import PointerKey, Swap
 from headgate.testing.kernels import INDEX, POINTER, Rig, history, putting, putting_all
 
 LENGTHS = [0, 1, 3, 19, 20, 21, 39, 40, 41, 255]
-
-
-@pytest.fixture
-async def rig() -> AsyncIterator[Rig]:
-    """A database with one node and one realm."""
-    async with Rig() as rig:
-        await rig.open()
-        yield rig
-
-
-@pytest.fixture
-async def realm(rig: Rig) -> RealmHandle:
-    """The realm."""
-    return await rig.realm()
-
-
-@pytest.fixture
-def kernel(rig: Rig) -> Kernel:
-    """The node."""
-    return rig.kernels[0]
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Operation ids: whoever sends an operation again gets the answer of the first."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -29,28 +28,6 @@ from headgate.testing.kernels import (
 )
 
 LAST_BUCKET_MS = OPERATION_LIFETIME_MS + OPERATION_BUCKET_MS
-
-
-@pytest.fixture
-async def rig() -> AsyncIterator[Rig]:
-    """A database with one node and one realm."""
-    async with Rig() as rig:
-        await rig.open()
-        yield rig
-
-
-@pytest.fixture
-async def realm(rig: Rig) -> RealmHandle:
-    """The realm, its calls counted from here on."""
-    realm = await rig.realm()
-    rig.backend.reset()
-    return realm
-
-
-@pytest.fixture
-def kernel(rig: Rig) -> Kernel:
-    """The node."""
-    return rig.kernels[0]
 
 
 def counting(draft: Draft) -> bytes:

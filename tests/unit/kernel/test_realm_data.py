@@ -1,7 +1,6 @@
 """Realms on a database that fails half-way, and what a purge leaves: nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
@@ -28,20 +27,6 @@ CRASH_POINTS = [
     ("before_create_pointers", 0),
     ("after_create_pointers", 0),
 ]
-
-
-@pytest.fixture
-async def rig() -> AsyncIterator[Rig]:
-    """A database with one node."""
-    async with Rig() as rig:
-        await rig.open()
-        yield rig
-
-
-@pytest.fixture
-def kernel(rig: Rig) -> Kernel:
-    """The node."""
-    return rig.kernels[0]
 
 
 async def fill(kernel: Kernel, id: str, things: int = 3) -> None:

@@ -1,7 +1,6 @@
 """Realms: a life with one direction, names that come back, data that goes with its realm only."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
@@ -43,20 +42,6 @@ ALLOWED = {
     (S.PURGING, S.PURGED),
     (S.PURGED, S.PURGED),
 }
-
-
-@pytest.fixture
-async def rig() -> AsyncIterator[Rig]:
-    """A database with one node."""
-    async with Rig() as rig:
-        await rig.open()
-        yield rig
-
-
-@pytest.fixture
-def kernel(rig: Rig) -> Kernel:
-    """The node."""
-    return rig.kernels[0]
 
 
 @pytest.mark.parametrize("to", S)

@@ -38,20 +38,6 @@ async def rig() -> AsyncIterator[Rig]:
 
 
 @pytest.fixture
-async def realm(rig: Rig) -> RealmHandle:
-    """The realm on the first node, its calls counted from here on."""
-    realm = await rig.realm()
-    rig.backend.reset()
-    return realm
-
-
-@pytest.fixture
-def kernel(rig: Rig) -> Kernel:
-    """The first node."""
-    return rig.kernels[0]
-
-
-@pytest.fixture
 def other(rig: Rig, realm: RealmHandle) -> RealmHandle:
     """The realm on the second node."""
     return rig.kernels[1].realm(realm.id)
