@@ -4,7 +4,7 @@ An attempt is a pure function of its draft. It may run several times; it never w
 and is not at hand raises `Missing`, and it is run again once that was fetched.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from headgate.errors import BadName, InvalidInput, PointerSealed, TooLarge
@@ -212,6 +212,10 @@ class IndexDraft:
     def get(self, key: bytes) -> bytes | None:
         """The value of this key, None if it is absent."""
         return self._draft.tree(self._name).get(key)
+
+    def need(self, keys: Iterable[bytes]) -> None:
+        """Say before a change of many entries which they are: fewer runs of the attempt."""
+        self._draft.tree(self._name).need(keys)
 
     def put(self, key: bytes, value: bytes) -> None:
         """Add or replace an entry."""

@@ -62,6 +62,19 @@ class Tree:
             return page.values[at]
         return None
 
+    def need(self, keys: Iterable[bytes]) -> None:
+        """Say before a change of many entries which: what is missing is then asked for together."""
+        missing = set()
+        for key in keys:
+            page: Page | None = self.root
+            while page is not None and page.level:
+                child = page.children[max(bisect_right(page.keys, key) - 1, 0)]
+                page = child if isinstance(child, Page) else self._pages.find(child)
+                if page is None:
+                    missing.add(child)
+        if missing:
+            raise Missing(missing)
+
     def put(self, key: bytes, value: bytes) -> None:
         """Add or replace an entry."""
         mark = len(self.replaced)
