@@ -28,6 +28,7 @@ from headgate.testing.kernels import (
     INDEX,
     POINTER,
     SHORT_SECONDS,
+    Held,
     Rig,
     SteppedClock,
     Thing,
@@ -125,14 +126,19 @@ async def test_who_is_put_back_keeps_its_deadline(rig: Rig, realm: RealmHandle) 
     clock = GatedClock()
     node = await rig.open(clock=clock, commit=CommitOptions(timeout_seconds=0.05))
     handle = node.realm(realm.id)
+    held = Held(rig)
     blob = random.Random(1).randbytes(BATCH_BYTES_MAX + 1)
     large, behind = (
         asyncio.create_task(handle.commit(POINTER, attempt))
         for attempt in (lambda draft: draft.stage(Thing(blob=blob)), putting(b"behind"))
     )
+    await held.reached.wait()
+    await asyncio.sleep(0.06)  # the lane's timer ends while nobody waits
+    held.let_go.set()
+    asyncio.get_running_loop().call_later(5, clock.gate.set)  # nobody hangs if this test fails
     await large
     with pytest.raises(CommitTimedOut, match=r"waited 0\.05 s"):
-        await asyncio.wait_for(behind, 5)
+        await behind
     clock.gate.set()
     await handle.commit(POINTER, putting(b"later"))
 
