@@ -16,7 +16,16 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 import platformdirs
 
 from headgate.errors import BadSetting
-from headgate.limits import BATCH_ATTEMPTS_MAX, CACHE_BYTES, COMMIT_TIMEOUT_SECONDS
+from headgate.limits import (
+    BATCH_ATTEMPTS_MAX,
+    CACHE_BYTES,
+    COMMIT_TIMEOUT_SECONDS,
+    POSTGRESQL_COMMAND_SECONDS,
+    POSTGRESQL_CONNECTIONS_MAX,
+    SQLITE_BUSY_SECONDS,
+    TIMEOUT_SECONDS_MAX,
+)
+from headgate.limits import POSTGRESQL_CONNECTIONS as POSTGRESQL_CONNECTIONS_DEFAULT
 
 T = TypeVar("T")
 Raw = str | int | float
@@ -26,6 +35,17 @@ PREFIX = "HEADGATE_"
 # HEADGATE_SERVICE_HOST, HEADGATE_PORT_8181_TCP and their like to every container.
 _NOT_OURS = re.compile(r"HEADGATE_(FULL|SERVICE_.*|PORT(_.*)?)")
 _EXPECTED: dict[type, str] = {str: "text", int: "a whole number", float: "a number", Path: "a path"}
+_UNUSABLE = re.compile("[\0\ud800-\udfff]")  # in a text or a path; the latter stand for bad UTF-8
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):.*", re.DOTALL)
+# What may be shown of a URL: the groups. Whatever looks otherwise may hide a password anywhere.
+_CLEAN_URLS = (
+    re.compile(r"(memory:)"),
+    re.compile(r"(sqlite:///[^:?#]+)"),
+    re.compile(
+        r"(postgres(?:ql)?://)(?:[^\s/?#@]*@)?([\w.-]*|\[[\da-fA-F:.]+\])(?::\d+)?"
+        r"((?:/[\w.-]*)?)(?:\?[^\s@#]*)?"
+    ),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +63,7 @@ class Setting(Generic[T]):
     unit: str = ""
     choices: tuple[str, ...] = ()
     least: float = -math.inf
+    most: float = math.inf
     secret: bool = False
     """True for a URL that may carry a password."""
     aliases: tuple[str, ...] = ()
@@ -58,7 +79,10 @@ class Setting(Generic[T]):
         """What a value looks like."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
-        bound = f" of at least {self.least:g}" if self.least > -math.inf else ""
+        if self.most < math.inf:
+            bound = f" from {self.least:g} to {self.most:g}"
+        else:
+            bound = f" of at least {self.least:g}" if self.least > -math.inf else ""
         return f"{_EXPECTED[self.type]}{bound}" + (f" ({self.unit})" if self.unit else "")
 
     @property
@@ -74,12 +98,14 @@ class Setting(Generic[T]):
         """The value in this text; ValueError if there is none."""
         value: object = self.type(str(raw))  # type: ignore[call-arg]  # text suits all four types
         if isinstance(value, int | float):
-            fits = self.least <= value < math.inf
+            fits = self.least <= value <= self.most and value != math.inf
+        elif self.choices:
+            fits = value in self.choices
         else:
-            fits = value in self.choices if self.choices else value != Path()
+            fits = value != Path() and not _UNUSABLE.search(str(value))
         if not fits:
             raise ValueError
-        return cast("T", value.expanduser() if isinstance(value, Path) else value)
+        return cast("T", _expanded(value) if isinstance(value, Path) else value)
 
 
 DATA = Setting(
@@ -112,6 +138,7 @@ COMMIT_TIMEOUT = Setting(
     default=COMMIT_TIMEOUT_SECONDS,
     unit="seconds",
     least=0.1,
+    most=TIMEOUT_SECONDS_MAX,
     help="How long a commit may wait before it is refused.",
 )
 COMMIT_BATCH = Setting(
@@ -125,26 +152,29 @@ COMMIT_BATCH = Setting(
 POSTGRESQL_CONNECTIONS = Setting(
     name="postgresql.connections-max",
     type=int,
-    default=10,
+    default=POSTGRESQL_CONNECTIONS_DEFAULT,
     unit="connections",
     least=1,
+    most=POSTGRESQL_CONNECTIONS_MAX,
     help="How many connections a process may hold.",
     aliases=("gravitino.entity.store.relational.maxConnections",),
 )
 POSTGRESQL_TIMEOUT = Setting(
     name="postgresql.command-timeout-seconds",
     type=float,
-    default=10.0,
+    default=POSTGRESQL_COMMAND_SECONDS,
     unit="seconds",
     least=0.1,
+    most=TIMEOUT_SECONDS_MAX,
     help="How long one statement may take before its answer is given up.",
 )
 SQLITE_BUSY_TIMEOUT = Setting(
     name="sqlite.busy-timeout-seconds",
     type=float,
-    default=5.0,
+    default=SQLITE_BUSY_SECONDS,
     unit="seconds",
     least=0,
+    most=TIMEOUT_SECONDS_MAX,
     help="How long to wait for another process that is writing.",
 )
 LOG_LEVEL = Setting(
@@ -229,18 +259,38 @@ def find(name: str) -> Setting[Any]:
     known = {alias: setting for setting in SETTINGS for alias in (setting.name, *setting.aliases)}
     if name in known:
         return known[name]
-    raise _unknown(f"setting {name!r}", name, known)
+    raise _unknown(f"setting {_harmless(name)!r}", name, known)
 
 
 def mask(url: str) -> str:
-    """This URL without its password."""
-    url = re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url)
-    return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", url, flags=re.IGNORECASE)
+    """This URL as scheme, host and database, or path; if it is not well formed, its scheme."""
+    for clean in _CLEAN_URLS:
+        if found := clean.fullmatch(url):
+            return "".join(found.groups())
+    return f"{scheme(url)}:***".removeprefix(":") if url else ""
+
+
+def scheme(url: str) -> str:
+    """The part of this URL before the colon, empty if that is no scheme."""
+    found = _SCHEME.fullmatch(url)
+    return found[1] if found else ""
 
 
 def _default(setting: Setting[T]) -> T:
     default = setting.default
     return default() if callable(default) else default
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:  # `~somebody`, whom this machine does not know
+        raise ValueError from error
+
+
+def _harmless(text: str) -> str:
+    """The beginning of a text that should have been a name, before what may be a secret value."""
+    return re.split(r"[:=\s]", text.strip(), maxsplit=1)[0]
 
 
 def _parse(setting: Setting[T], raw: Raw, source: str) -> T:
@@ -258,7 +308,9 @@ def _split(pair: str) -> tuple[str, str]:
     name, equals, text = pair.partition("=")
     if not equals:
         raise BadSetting(
-            f"--set {pair!r} cannot be used", why="it has no =", fix="Write --set NAME=VALUE"
+            f"--set {_harmless(pair)!r} cannot be used",
+            why="it has no =",
+            fix="Write --set NAME=VALUE",
         )
     return name.strip(), text.strip()
 
@@ -294,7 +346,7 @@ def _flatten(table: Mapping[str, object], path: str) -> Iterator[tuple[str, Raw]
             setting = find(name)
             raise BadSetting(
                 f"setting {name!r} from config file cannot be used",
-                why=f"{value!r} is not {setting.expected}",
+                why=f"{setting.shown(value)!r} is not {setting.expected}",
                 fix="Correct the value",
             )
 

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from pathlib import Path
 from typing import cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from headgate.backends.memory import MemoryBackend
 from headgate.backends.sqlite.backend import SqliteBackend
@@ -29,6 +29,7 @@ from headgate.settings import (
     SQLITE_BUSY_TIMEOUT,
     Settings,
     mask,
+    scheme,
 )
 
 DATABASE_FILE = "headgate.db"
@@ -52,12 +53,11 @@ def make_backend(settings: Settings) -> Backend:
     url = settings[BACKEND]
     if not url:
         return _sqlite(settings[DATA] / DATABASE_FILE, settings)
-    scheme = url.partition(":")[0]
-    maker = _MAKERS.get(scheme)
+    maker = _MAKERS.get(scheme(url))
     if maker is None:
         raise BadSetting(
             f"backend {mask(url)!r} cannot be used",
-            why=f"{scheme!r} is not one of {', '.join(_MAKERS)}",
+            why=f"{scheme(url)!r} is not one of {', '.join(_MAKERS)}",
             fix="Write sqlite:///PATH, postgresql://USER:PASSWORD@HOST/DATABASE or memory:",
         )
     return maker(url, settings)
@@ -73,15 +73,27 @@ def _memory(_url: str, _settings: Settings) -> Backend:
 
 
 def _sqlite_url(url: str, settings: Settings) -> Backend:
-    parts = urlsplit(url)
-    path = unquote(parts.path)
-    if parts.netloc or parts.query or parts.fragment or path in {"", "/"}:
+    path = _path_of(url)
+    if not path:
         raise BadSetting(
-            f"backend {url!r} cannot be used",
-            why="it names no file",
-            fix="Write sqlite:///absolute/path/headgate.db",
+            f"backend {mask(url)!r} cannot be used",
+            why="it names no file by its absolute path",
+            fix="Write an absolute path as in sqlite:///absolute/path/headgate.db, "
+            "and ? # % in it as %3F %23 %25",
         )
-    return _sqlite(Path("/" + path.lstrip("/")), settings)
+    return _sqlite(Path("/" + path), settings)
+
+
+def _path_of(url: str) -> str:
+    """The path in this URL without its first slash, empty if there is none that can be used."""
+    prefix = "sqlite:///"
+    if not url.startswith(prefix) or "?" in url or "#" in url:
+        return ""
+    try:
+        path = unquote(url.removeprefix(prefix), errors="strict").lstrip("/")
+    except UnicodeDecodeError:
+        return ""
+    return "" if "\0" in path else path
 
 
 def _sqlite(path: Path, settings: Settings) -> Backend:

@@ -1,12 +1,14 @@
 """The command line as people and scripts use it, on the embedded store and on PostgreSQL."""
 
 import json
+import shlex
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.conftest import Headgate
+from tests.acceptance.conftest import EXECUTABLE, Headgate
 
 REFUSED = [
     (["realm", "activate", "nobody"], 1, "RealmNotFound"),
@@ -14,6 +16,7 @@ REFUSED = [
     (["realm", "purge", "demo"], 1, "IllegalRealmMove"),
     (["realm", "create", "::system::"], 2, "BadName"),
     (["realm", "create", ""], 2, "BadName"),
+    (["realm", "activate", "\udcff"], 2, "BadName"),
     (["log", "--realm", "nobody"], 1, "RealmNotFound"),
     (["log", "--pointer", "nothing"], 1, "PointerNotFound"),
     (["log", "--since", "x"], 2, "InvalidInput"),
@@ -168,6 +171,12 @@ def test_the_embedded_store_lies_in_the_data_directory(headgate: Headgate, tmp_p
         ("postgresql://nobody:secret@127.0.0.1:1/none", 1),
         ("oracle://host/database", 2),
         ("sqlite:///dev/null/x.db", 1),
+        ("sqlite://[bad", 2),
+        ("sqlite:///tmp/a%00b", 2),
+        ("sqlite:relative.db", 2),
+        ("sqlite://u:secret@h/x", 2),
+        ("postgresql://user:secret/db", 1),
+        ("postgresql:user:secret", 1),
     ],
 )
 def test_a_store_that_cannot_be_opened_is_said_in_one_line(
@@ -181,3 +190,25 @@ def test_a_store_that_cannot_be_opened_is_said_in_one_line(
     assert err.startswith("headgate: error: ")
     assert err.count("\n") == 1
     assert "secret" not in err
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("output", [">&-", "> /dev/full"])
+@pytest.mark.parametrize("command", ["version", "realm list", "--help"])
+def test_output_that_goes_nowhere_is_a_failure(
+    headgate: Headgate, command: str, output: str
+) -> None:
+    """A closed or full output is said in one line, without a traceback."""
+    store = "" if command in {"version", "--help"} else shlex.join(headgate.store)
+    done = subprocess.run(
+        f"{shlex.quote(str(EXECUTABLE))} {command} {store} {output}",
+        shell=True,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("headgate: error: ")
+    assert done.stderr.count("\n") == 1

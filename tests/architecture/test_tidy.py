@@ -16,7 +16,7 @@ FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 PORT_VERBS_MAX = 15
 DRAWERS = {"base", "common", "helpers", "manager", "misc", "util", "utils"}
-OPTIONAL_DRIVERS = SRC / "wiring.py"  # may load a backend late, when its driver is installed
+SUITES = {"test_{}.py": "BackendConformance", "test_kernel_{}.py": "KernelSuite"}
 LEFTOVER = re.compile(r"\b(FIX[M]E|TO[D]O|X[X]X)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(root|home|Users|work|private)/\w")
 
@@ -67,6 +67,15 @@ def is_logic(node: ast.stmt) -> bool:
     if isinstance(node, ast.Expr):
         return not isinstance(node.value, ast.Constant)
     return not isinstance(node, ast.Import | ast.ImportFrom)
+
+
+def runs_suite(path: Path, suite: str) -> bool:
+    """Whether a test class in this file derives from the suite, also by way of others."""
+    derived = {suite}
+    for node in parse(path).body if path.exists() else []:
+        if isinstance(node, ast.ClassDef) and derived & {ast.unparse(base) for base in node.bases}:
+            derived.add(node.name)
+    return any(name.startswith("Test") for name in derived)
 
 
 def titles(path: Path) -> int:
@@ -126,7 +135,6 @@ def test_no_function_imports_its_own_package() -> None:
     hidden = {
         where(path, node)
         for path in SOURCES
-        if path != OPTIONAL_DRIVERS
         for function in functions(parse(path))
         for node in ast.walk(function)
         if isinstance(node, ast.stmt) and imports_own_package(node)
@@ -151,16 +159,25 @@ def test_every_error_is_defined_in_the_one_tree() -> None:
 
 
 def test_every_backend_passes_the_conformance_suite() -> None:
-    """Each adapter in `backends/` has a class in `tests/conformance/test_<name>.py`."""
+    """Each adapter in `backends/` runs the suite of the port and, below a kernel, the kernel's."""
     adapters = {path.stem for path in (SRC / "backends").iterdir() if not path.stem.startswith("_")}
-    missing = set()
-    for name in adapters:
-        suite = ROOT / "tests" / "conformance" / f"test_{name}.py"
-        body = parse(suite).body if suite.exists() else []
-        if not any(isinstance(node, ast.ClassDef) and node.bases for node in body):
-            missing.add(name)
+    missing = {
+        file.format(name)
+        for name in adapters
+        for file, suite in SUITES.items()
+        if not runs_suite(ROOT / "tests" / "conformance" / file.format(name), suite)
+    }
 
     assert missing == set()
+
+
+def test_a_file_without_the_suite_is_found_out(tmp_path: Path) -> None:
+    """Some class with some base does not count, nor does a file that is not there."""
+    (tmp_path / "other.py").write_text("class TestX(Something): ...")
+    (tmp_path / "good.py").write_text("class Mine(Suite): ...\nclass TestX(Mine): ...")
+
+    found = [runs_suite(tmp_path / name, "Suite") for name in ("other.py", "no.py", "good.py")]
+    assert found == [False, False, True]
 
 
 @pytest.mark.parametrize("path", MARKDOWN, ids=where)

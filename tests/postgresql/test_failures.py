@@ -28,6 +28,8 @@ SECRET = "s3cr3t"
         f"postgresql://u:{SECRET}@[::1/db",
         f"postgresql://u:{SECRET}@127.0.0.1/db?sslmode=never",
         f"postgresql://u:{SECRET}@no-such-host.invalid/db",
+        f"postgresql:u:{SECRET}",
+        f"postgresql://u:{SECRET}/db",
         f"mysql://u:{SECRET}@127.0.0.1/db",
         "",
     ],

@@ -134,6 +134,20 @@ async def test_cancelled_callers_leave_the_pool_healthy(database_url: str, onloo
     await backend.close()
 
 
+async def test_closing_a_large_pool_takes_no_longer(database_url: str) -> None:
+    """What counts is who is at work, not how many could be; those get a moment to end."""
+    pool = Pool(Connector(database_url, "headgate", 10.0), 1_000_000_000)
+    await pool.open()
+    slow = asyncio.create_task(pool.run(unavailable, "select pg_sleep(0.2)"))
+    await asyncio.sleep(0)
+    before = asyncio.get_running_loop().time()
+
+    await pool.close()
+
+    assert asyncio.get_running_loop().time() - before < 1.5
+    assert len(await slow) == 1
+
+
 async def test_a_write_that_the_server_gave_up_is_certainly_not_applied(
     database_url: str, onlooker: Any
 ) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from headgate.backends.postgresql import backend as backend_module
 from headgate.backends.postgresql.backend import PostgresqlBackend
 from headgate.backends.postgresql.connector import Connector
 from headgate.backends.postgresql.failures import unavailable
-from headgate.errors import BadSetting, Closed
+from headgate.errors import BackendUnavailable, BadSetting, Closed, OutcomeUnknown
 from headgate.kernel.records import EMPTY, Partition, PointerKey, Row, Swap
 from headgate.testing.postgresql import PostgresqlServer
 
@@ -212,3 +213,18 @@ def test_a_schema_name_that_would_need_quoting_is_refused() -> None:
     """The name is part of statements, so only plain words are taken."""
     with pytest.raises(BadSetting):
         PostgresqlBackend("postgresql://127.0.0.1/db", schema='x"; drop table')
+
+
+async def test_a_write_that_is_refused_half_way_does_not_claim_to_have_done_nothing(
+    backend: PostgresqlBackend, onlooker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large writes are several statements: when a later one fails, the outcome is unknown."""
+    monkeypatch.setattr(backend_module, "WRITE_BYTES_MAX", 10)
+    await onlooker.execute("alter table headgate.objects add check (id <> 2)")
+
+    with pytest.raises(BackendUnavailable):
+        await backend.write([row(2), row(3)])
+    with pytest.raises(OutcomeUnknown, match="written in part"):
+        await backend.write([row(1, value=bytes(10)), row(2)])
+
+    assert [found.id for found in await backend.fetch(KEY.realm, [1, 2, 3])] == [1]

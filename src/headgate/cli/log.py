@@ -11,7 +11,7 @@ from headgate.cli.commits import newest, since, unseen
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, to_json
-from headgate.errors import PointerNotFound, RealmNotFound
+from headgate.errors import PointerNotFound
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import Commit
 from headgate.kernel.records import PointerKey
@@ -90,7 +90,7 @@ class Viewer:
     async def _pointers(self, kernel: Kernel) -> list[PointerKey]:
         """The pointers to show; realms and pointers may come and go meanwhile."""
         self._realms = {one.id: one.name for one in await kernel.realms.list()}
-        keys = await kernel.log.pointers(self._realm_id())
+        keys = await kernel.log.pointers(await self._realm_id(kernel))
         name = self._wanted.pointer
         chosen = [key for key in keys if name in {None, key.name}]
         if name is not None and not chosen:
@@ -100,16 +100,11 @@ class Viewer:
             )
         return chosen
 
-    def _realm_id(self) -> str | None:
+    async def _realm_id(self, kernel: Kernel) -> str | None:
         wanted = self._wanted.realm
-        if wanted is None or wanted == SYSTEM_REALM or wanted in self._realms:
+        if wanted is None or wanted == SYSTEM_REALM:
             return wanted
-        for id, name in self._realms.items():
-            if name == wanted:
-                return id
-        raise RealmNotFound(
-            f"there is no realm {wanted!r}", fix="`headgate realm list` shows which there are"
-        )
+        return (await kernel.realms.get(wanted)).id
 
     def _print(self, commits: list[Commit]) -> None:
         for commit in commits:

@@ -1,19 +1,24 @@
 """The `headgate` command itself: its sub-commands, and how failures reach people and scripts."""
 
+import contextlib
+import logging
 import os
+import re
 import sys
 from collections.abc import Sequence
 
 import click
 
 from headgate.cli.log import log
-from headgate.cli.output import to_json
+from headgate.cli.output import printable, to_json
 from headgate.cli.realm import realm
 from headgate.cli.settings import settings
 from headgate.cli.version import version
 from headgate.errors import HeadgateError, InvalidInput
 
 DONE, FAILED, BAD_USAGE = 0, 1, 2
+
+logger = logging.getLogger(__name__)
 
 
 @click.group(
@@ -39,6 +44,9 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit code. Failures are one line, or one object with --json."""
     as_json = "--json" in arguments
+    if sys.stdout is None:  # it was closed by whoever started us
+        _report(HeadgateError("there is no standard output", fix="Do not close it"), as_json)
+        return FAILED
     try:
         code = cli.main(list(arguments), prog_name="headgate", standalone_mode=False)
         sys.stdout.flush()
@@ -52,8 +60,11 @@ def run(arguments: Sequence[str]) -> int:
         click.echo("headgate: interrupted", err=True)
         return FAILED
     except BrokenPipeError:  # the reader has seen enough, as in `headgate log | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return DONE
+    except Exception as error:  # noqa: BLE001  whatever it is, people and scripts get one line
+        _report(_unexpected(error), as_json)
+        return FAILED
     return code if isinstance(code, int) else DONE
 
 
@@ -61,13 +72,34 @@ def _as_ours(error: click.ClickException) -> HeadgateError:
     context = error.ctx if isinstance(error, click.UsageError) else None
     fix = f"Try `{context.command_path} --help`" if context else ""
     message = error.format_message().strip().removesuffix(".")
+    message = re.sub("://.*", "://***", message, flags=re.DOTALL)  # a password may follow
     return InvalidInput(message[:1].lower() + message[1:], fix=fix)
+
+
+def _unexpected(error: Exception) -> HeadgateError:
+    logger.debug("unexpected error", exc_info=error)
+    if isinstance(error, OSError):
+        _drop_output()
+        return HeadgateError(
+            "input or output failed",
+            why=error.strerror or type(error).__name__,
+            fix="Check where the output goes; the command itself may have been done",
+        )
+    return HeadgateError(  # without its words: they may quote a password
+        f"unexpected {type(error).__name__}", fix="`--set log.level=debug` shows where"
+    )
+
+
+def _drop_output() -> None:
+    """Let what is still to be printed go nowhere; else Python fails on it when it ends."""
+    with contextlib.suppress(OSError):  # not a file of the system, as in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report(error: HeadgateError, as_json: bool) -> None:  # noqa: FBT001
     if as_json:
-        message = f"{error.what}: {error.why}" if error.why else error.what
-        body = {"type": type(error).__name__, "message": message, "fix": error.fix}
+        message = printable(f"{error.what}: {error.why}" if error.why else error.what)
+        body = {"type": type(error).__name__, "message": message, "fix": printable(error.fix)}
         click.echo(to_json({"error": body}), err=True)
     else:
-        click.echo(f"headgate: error: {error}", err=True)
+        click.echo(f"headgate: error: {printable(str(error))}", err=True)

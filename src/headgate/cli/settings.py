@@ -3,7 +3,7 @@
 import click
 
 from headgate.cli.options import Run, shared
-from headgate.cli.output import table, to_json
+from headgate.cli.output import printable, table, to_json
 from headgate.settings import Value
 
 
@@ -18,7 +18,7 @@ def settings(run: Run) -> None:
     rows = [
         (
             value.setting.name,
-            value.shown or "-",
+            printable(value.shown) or "-",
             value.source,
             value.setting.default_shown,
             value.setting.unit or "-",

@@ -67,6 +67,42 @@ async def test_a_write_that_fails_half_way_does_not_claim_to_have_done_nothing(
     assert [found.id for found in await backend.fetch(REALM, [1, 2])] == [1]
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+async def test_nothing_is_written_to_a_file_that_was_removed_or_replaced(
+    backend: SqliteBackend, path: Path, replaced: bool
+) -> None:
+    """Nobody would find it again; once the file is back, it is written to."""
+    async with writer_held_up(backend):
+        kept = path.rename(path.with_name("kept"))
+        if replaced:
+            path.write_bytes(b"")
+        tasks = await started(
+            backend.commit([row(1)], Swap(HEAD, EMPTY, 7)),
+            backend.commit([row(2)], Swap(OTHER, EMPTY, 8)),
+        )
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
+
+    for answer in answers:
+        assert isinstance(answer, BackendUnavailable)
+        assert answer.why == "the file was removed or replaced"
+    assert await backend.read_pointers([HEAD, OTHER]) == [EMPTY, EMPTY]
+    kept.replace(path)
+    assert await backend.commit([row(1)], Swap(HEAD, EMPTY, 7)) is Outcome.APPLIED
+
+
+async def test_a_relative_path_is_one_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program may change its directory while the store is open."""
+    monkeypatch.chdir(tmp_path)
+    backend = SqliteBackend(Path("headgate.db"))
+    await backend.open()
+    monkeypatch.chdir("/")
+
+    await backend.write([row(1)])
+    await backend.close()
+
+
 async def test_a_disk_error_while_committing_leaves_the_outcome_unknown(
     backend: SqliteBackend, path: Path
 ) -> None:

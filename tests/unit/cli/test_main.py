@@ -1,6 +1,10 @@
 """The command line in process: answers, failures and exit codes."""
 
+import io
 import json
+import logging
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,16 @@ Capture = pytest.CaptureFixture[str]
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting comes from whoever runs the tests."""
     monkeypatch.setattr("headgate.cli.options.environment", dict)
+
+
+@pytest.fixture(autouse=True)
+def own_root_logger() -> Iterator[None]:
+    """Leave the process's logging as it was."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 def test_version_names_what_runs_here(capsys: Capture) -> None:
@@ -47,7 +61,7 @@ def test_settings_are_listed_with_value_and_source(capsys: Capture) -> None:
     assert run(["settings", "--json", "--backend", backend, "--set", "cache.bytes=1"]) == 0
 
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
-    assert found["backend"]["value"] == "postgresql://u:***@h/d"
+    assert found["backend"]["value"] == "postgresql://h/d"
     assert found["backend"]["source"] == "flag"
     assert (found["cache.bytes"]["value"], found["cache.bytes"]["source"]) == (1, "--set")
     assert found["cache.bytes"]["default"] > 1
@@ -82,6 +96,12 @@ def test_without_a_command_there_is_help(capsys: Capture) -> None:
         (["no-such"], "no such command 'no-such'. Try `headgate --help`"),
         (["realm", "create"], "missing argument 'NAME'. Try `headgate realm create --help`"),
         (["settings", "--set", "cache.bytes=x"], "setting 'cache.bytes' from --set cannot be used"),
+        (["settings", "--data", "~nosuchuser/x"], "setting 'data' from flag cannot be used"),
+        (["settings", "--data", "/x/\udcff"], "setting 'data' from flag cannot be used"),
+        (["realm", "list", "--backend", "sqlite://[bad"], "backend 'sqlite:***' cannot be used"),
+        (["realm", "list", "--backend", "sqlite:foo.db"], "backend 'sqlite:***' cannot be used"),
+        (["realm", "list", "--backend", "sqlite:///a%00b"], "backend 'sqlite:///a%00b' cannot"),
+        (["a\nb\udcff"], "no such command"),
         (["settings", "--config", "no/such.toml"], "config file 'no/such.toml' cannot be read: No"),
     ],
 )
@@ -118,3 +138,69 @@ def test_a_config_file_that_is_no_text_is_refused(capsys: Capture, tmp_path: Pat
 
     assert run(["settings", "--config", str(config)]) == 2
     assert "it is no UTF-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [[], ["settings"]])
+def test_a_misplaced_url_is_not_repeated(command: list[str], capsys: Capture) -> None:
+    """A URL where none belongs may have a password too."""
+    assert run([*command, "postgresql://u:PW@h/db"]) == 2
+
+    assert "PW" not in capsys.readouterr().err
+
+
+def test_a_line_break_in_a_value_does_not_break_the_table(capsys: Capture) -> None:
+    """Each setting is one line, whatever its value."""
+    assert run(["settings", "--data", "/a\nb"]) == 0
+
+    assert "/a\\nb" in capsys.readouterr().out
+
+
+def test_an_unexpected_error_is_one_line(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line has no words of the error, which may be secret, but says how to see more."""
+    monkeypatch.setattr("headgate.cli.version.versions", lambda: int("PW"))
+    assert run(["version"]) == 1
+    captured = capsys.readouterr()
+
+    assert captured.out == ""
+    assert captured.err == (
+        "headgate: error: unexpected ValueError. `--set log.level=debug` shows where\n"
+    )
+
+
+def test_the_traceback_of_an_unexpected_error_is_logged(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the log level that the line names there is a traceback."""
+    monkeypatch.setattr("headgate.cli.settings.described", lambda _: int("x"))
+    assert run(["settings", "--json", "--set", "log.level=debug"]) == 1
+    err = capsys.readouterr().err
+
+    assert "Traceback" in err
+    assert json.loads(err.splitlines()[-1])["error"]["message"] == "unexpected ValueError"
+
+
+def test_output_that_cannot_be_written_is_a_failure(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk below the output is said in one line."""
+
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert run(["version"]) == 1
+
+    err = capsys.readouterr().err
+    assert err.startswith("headgate: error: input or output failed: No space left on device. ")
+    assert err.count("\n") == 1
+
+
+def test_without_standard_output_nothing_is_done(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command whose answer nobody could see is not begun."""
+    monkeypatch.setattr(sys, "stdout", None)
+    assert run(["version"]) == 1
+
+    assert capsys.readouterr().err.startswith("headgate: error: there is no standard output")

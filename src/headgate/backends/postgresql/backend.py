@@ -10,7 +10,7 @@ from headgate.backends.postgresql.failures import unavailable, write_failed
 from headgate.backends.postgresql.pointer_reads import PointerReader
 from headgate.backends.postgresql.pool import Pool
 from headgate.backends.postgresql.schema import set_up
-from headgate.errors import BadSetting, Closed, PointerNotFound
+from headgate.errors import BadSetting, Closed, OutcomeUnknown, PointerNotFound, Unavailable
 from headgate.kernel.records import (
     EMPTY,
     WHOLE,
@@ -22,12 +22,11 @@ from headgate.kernel.records import (
     ScannedRow,
     Swap,
 )
+from headgate.limits import POSTGRESQL_COMMAND_SECONDS, POSTGRESQL_CONNECTIONS
 from headgate.sql import Migration, load_migrations, load_statements
 
 SCAN_ROWS_MAX = 1_000  # per statement
 WRITE_BYTES_MAX = 8 << 20  # per statement
-COMMAND_TIMEOUT_SECONDS = 10.0
-CONNECTIONS_MAX = 10  # besides the one that reads pointers
 SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _PACKAGE = "headgate.backends.postgresql"
 _ROW_KEY = itemgetter(0, 1, 2)  # realm, id, part
@@ -43,8 +42,8 @@ class PostgresqlBackend:
         self,
         url: str,
         *,
-        command_timeout_seconds: float = COMMAND_TIMEOUT_SECONDS,
-        connections_max: int = CONNECTIONS_MAX,
+        command_timeout_seconds: float = POSTGRESQL_COMMAND_SECONDS,
+        connections_max: int = POSTGRESQL_CONNECTIONS,
         schema: str = "headgate",
         migrations: list[Migration] | None = None,
     ) -> None:
@@ -112,8 +111,17 @@ class PostgresqlBackend:
 
     async def write(self, rows: Sequence[Row]) -> None:
         """Store rows that are not there yet."""
+        written = False
         for batch in _batches(rows):
-            await self._write("write", *_columns(batch))
+            try:
+                await self._write("write", *_columns(batch))
+            except Unavailable as error:
+                if not written:
+                    raise
+                raise OutcomeUnknown(  # `Unavailable` would say that nothing was written
+                    f"{self._connector.where} was written in part", why=str(error), fix="Try again"
+                ) from error
+            written = True
 
     async def delete(self, realm: str, ids: Collection[int]) -> None:
         """Delete all rows of these ids."""

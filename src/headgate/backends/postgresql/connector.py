@@ -74,7 +74,8 @@ def _where(url: str) -> str:
     except ValueError:
         raise _bad_url() from None
     # An `@` further right may mean that the password was cut in two and would be shown.
-    if parts.scheme not in SCHEMES or "@" in parts.path + parts.query + parts.fragment:
+    begins = url.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
+    if not begins or "@" in parts.path + parts.query + parts.fragment:
         raise _bad_url()
     return f"PostgreSQL at {parts.netloc.rpartition('@')[2]}{parts.path}"
 

@@ -30,6 +30,8 @@ class Pool:
     ) -> None:
         self._connector = connector
         self._slots = asyncio.Semaphore(connections_max)
+        self._slots_taken = 0
+        self._slot_freed = asyncio.Event()
         self._connections_max = connections_max
         self._warm = min(WARM_CONNECTIONS, connections_max)
         self._idle_seconds_max = idle_seconds_max
@@ -55,8 +57,9 @@ class Pool:
             await asyncio.wait([self._upkeep])
         try:
             async with asyncio.timeout(CLOSE_SECONDS_MAX):
-                for _ in range(self._connections_max):
-                    await self._slots.acquire()
+                while self._slots_taken:
+                    self._slot_freed.clear()
+                    await self._slot_freed.wait()
         except TimeoutError:
             pass
         for connection in [*self._busy, *(idle.connection for idle in self._idle)]:
@@ -86,7 +89,7 @@ class Pool:
             self._check_open()  # it may have been closed while we waited
             connection = self._pop_idle() or await self._connector.connect()
         except BaseException:
-            self._slots.release()
+            self._free_slot()
             raise
         self._busy.add(connection)
         return connection
@@ -98,11 +101,13 @@ class Pool:
     async def _take_slot(self) -> None:
         if not self._slots.locked():
             await self._slots.acquire()  # does not wait
+            self._slots_taken += 1
             return
         seconds = self._connector.command_timeout_seconds
         try:
             async with asyncio.timeout(seconds):
                 await self._slots.acquire()
+                self._slots_taken += 1
         except TimeoutError:
             raise BackendUnavailable(
                 f"{self._connector.where} is not available",
@@ -110,9 +115,14 @@ class Pool:
                 fix="Allow more connections, or send less at a time",
             ) from None
 
+    def _free_slot(self) -> None:
+        self._slots.release()
+        self._slots_taken -= 1
+        self._slot_freed.set()
+
     def _release(self, connection: Connection) -> None:
         self._busy.discard(connection)
-        self._slots.release()
+        self._free_slot()
         if self._closed:
             connection.terminate()
         elif not connection.is_closed():
@@ -153,7 +163,7 @@ class Pool:
             # Placed first: it is the last to be used and the first to go.
             self._idle.insert(0, _Idle(connection, asyncio.get_running_loop().time()))
         finally:
-            self._slots.release()
+            self._free_slot()
 
 
 class _Idle(NamedTuple):

@@ -9,10 +9,10 @@ from typing import TypeVar
 import apsw
 
 from headgate.backends.sqlite.checkpoints import CHECKPOINT_BUSY_SECONDS, Checkpointer
-from headgate.backends.sqlite.connections import connect, create_and_connect
+from headgate.backends.sqlite.connections import connect, create_and_connect, file_id
 from headgate.backends.sqlite.reader import Reader
 from headgate.backends.sqlite.writer import Writer
-from headgate.errors import Closed, OutcomeUnknown, PointerNotFound, Unavailable
+from headgate.errors import BackendUnavailable, Closed, OutcomeUnknown, PointerNotFound, Unavailable
 from headgate.kernel.records import (
     EMPTY,
     WHOLE,
@@ -24,6 +24,7 @@ from headgate.kernel.records import (
     ScannedRow,
     Swap,
 )
+from headgate.limits import SQLITE_BUSY_SECONDS
 from headgate.sql import Migration, load_migrations, load_statements
 
 PACKAGE = "headgate.backends.sqlite"
@@ -47,10 +48,11 @@ class SqliteBackend:
         self,
         path: Path,
         *,
-        busy_timeout_seconds: float = 10.0,
+        busy_timeout_seconds: float = SQLITE_BUSY_SECONDS,
         migrations: list[Migration] | None = None,
     ) -> None:
-        self._path = path
+        self._path = path.absolute()
+        self._file: tuple[int, int] | None = None
         self._where = f"SQLite store {path}"
         self._busy_seconds = busy_timeout_seconds
         self._migrations = load_migrations(PACKAGE) if migrations is None else migrations
@@ -61,7 +63,7 @@ class SqliteBackend:
     async def open(self) -> None:
         assert self._reader is None, "open already"
         checkpointer = Checkpointer()
-        writer = Writer(partial(self._connect_writer, checkpointer), self._where)
+        writer = Writer(partial(self._connect_writer, checkpointer), self._check_file, self._where)
         try:
             await writer.start()
             checkpointer.start(connect(self._path, CHECKPOINT_BUSY_SECONDS))
@@ -150,7 +152,17 @@ class SqliteBackend:
     def _connect_writer(self, checkpointer: Checkpointer) -> apsw.Connection:
         connection = create_and_connect(self._path, self._busy_seconds, self._migrations)
         connection.set_wal_hook(checkpointer.wal_grew)
+        self._file = file_id(self._path)
         return connection
+
+    def _check_file(self) -> None:
+        """Refuse to write to a file that nobody will find again."""
+        if self._file is None or file_id(self._path) != self._file:
+            raise BackendUnavailable(
+                f"{self._where} could not be written",
+                why="the file was removed or replaced",
+                fix="Put it back, or restart this node to use what is there now",
+            )
 
     async def _conditional(self, name: str, bindings: Bindings) -> Outcome:
         changed = await self._writing().run(partial(_changed, name, bindings))

@@ -96,6 +96,15 @@ def roll_back(connection: apsw.Connection) -> None:
             connection.execute("rollback")
 
 
+def file_id(path: Path) -> tuple[int, int] | None:
+    """Which file stands at this path; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def cannot_open(path: Path) -> str:
     """What happened, for an error while opening."""
     return f"SQLite store {path} cannot be opened"

@@ -27,8 +27,11 @@ T = TypeVar("T")
 class Writer:
     """Runs jobs one after another on a thread of its own."""
 
-    def __init__(self, connect: Callable[[], apsw.Connection], where: str) -> None:
+    def __init__(
+        self, connect: Callable[[], apsw.Connection], check: Callable[[], None], where: str
+    ) -> None:
         self._connect = connect
+        self._check = check  # asked in each transaction before anything is written
         self._where = where
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()  # None: stop after what came before
         self._stopping = False
@@ -84,11 +87,12 @@ class Writer:
     def _perform(self, connection: apsw.Connection, group: "list[_Job]") -> None:
         try:
             connection.execute("begin immediate")
+            self._check()
             for job in group:
                 job.perform(connection)
         except Exception as error:  # noqa: BLE001 -- it must reach the caller, not end the thread
             roll_back(connection)
-            if len(group) == 1 or isinstance(error, apsw.BusyError):
+            if len(group) == 1 or isinstance(error, apsw.BusyError | HeadgateError):
                 self._fail(group, error)
             else:
                 for job in group:
