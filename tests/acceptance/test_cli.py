@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import signal
 import subprocess
 from pathlib import Path
 
@@ -128,7 +127,7 @@ def test_the_log_of_a_fresh_store_is_empty(headgate: Headgate) -> None:
 
 
 def test_the_log_can_be_followed(headgate: Headgate) -> None:
-    """New commits appear once each while following, and an interrupt ends it in good order."""
+    """New commits appear once each while following, and a signal ends it in good order."""
     headgate.run("realm", "create", "one")
     before = headgate.json_lines("log")
     with headgate.start("log", "--follow", "--json") as follower:
@@ -137,7 +136,7 @@ def test_the_log_can_be_followed(headgate: Headgate) -> None:
         headgate.run("realm", "create", "two")
         added = headgate.json_lines("log", "--since", before[-1]["id"])
         seen += [follower.stdout.readline() for _ in added]
-        follower.send_signal(signal.SIGINT)
+        follower.terminate()  # an interrupt may be ignored, as under nohup
         rest, err = follower.communicate(timeout=30)
 
     assert [json.loads(line) for line in seen] == before + added

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import signal
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -53,7 +54,8 @@ def log(run: Run, *, follow: bool, **wanted: str | int | None) -> None:
     """
     viewer = Viewer(Wanted(**wanted), json=run.json)  # type: ignore[arg-type]  # click checked them
     work = viewer.follow if follow else viewer.show
-    with contextlib.suppress(KeyboardInterrupt) if follow else contextlib.nullcontext():
+    stopped = (KeyboardInterrupt, asyncio.CancelledError) if follow else ()
+    with contextlib.suppress(*stopped):
         with_kernel(run, work, writable=False)
 
 
@@ -72,7 +74,10 @@ class Viewer:
         self._print((await self._present(kernel, keys))[: self._wanted.limit])
 
     async def follow(self, kernel: Kernel) -> None:
-        """Print what is there now, `limit` commits at most, then what comes, until cancelled."""
+        """Print what is there now, `limit` commits at most, then what comes, until stopped."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
         keys = await self._pointers(kernel)
         for key in keys:
             for commit in await newest(kernel.log, [key], 1):
