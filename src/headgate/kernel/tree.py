@@ -55,7 +55,7 @@ class Tree:
         """The value of this key, None if it is absent."""
         page = self.root
         while page.level:
-            child = page.children[max(bisect_right(page.keys, key) - 1, 0)]
+            child = page.children[bisect_right(page.keys, key, 1) - 1]
             page = child if type(child) is Page else self._load(child)
         at = bisect_left(page.keys, key)
         if at < len(page.keys) and page.keys[at] == key:
@@ -68,7 +68,7 @@ class Tree:
         for key in keys:
             page: Page | None = self.root
             while page is not None and page.level:
-                child = page.children[max(bisect_right(page.keys, key) - 1, 0)]
+                child = page.children[bisect_right(page.keys, key, 1) - 1]
                 page = child if isinstance(child, Page) else self._pages.find(child)
                 if page is None:
                     missing.add(child)
@@ -189,7 +189,7 @@ class Tree:
                     0, (*keys[:at], key, *keys[at:]), (*values[:at], value, *values[at:])
                 )
             return split(changed, at_right_edge=edge and at == len(keys))
-        at = max(bisect_right(page.keys, key) - 1, 0)
+        at = bisect_right(page.keys, key, 1) - 1
         edge = edge and at == len(page.keys) - 1
         child = page.children[at]
         pieces = self._put(self._load(child), key, value, edge=edge)
@@ -212,7 +212,7 @@ class Tree:
                 page.keys[:at] + page.keys[at + 1 :],
                 page.values[:at] + page.values[at + 1 :],
             )
-        at = max(bisect_right(page.keys, key) - 1, 0)
+        at = bisect_right(page.keys, key, 1) - 1
         child = self._load(page.children[at])
         changed = self._remove(child, key)
         if changed is child:
@@ -262,7 +262,7 @@ class Tree:
         """
         page, upper = self.root, None
         while page.level:
-            at = max(bisect_right(page.keys, key) - 1, 0)
+            at = bisect_right(page.keys, key, 1) - 1
             if at + 1 < len(page.keys):
                 upper = page.keys[at + 1]
             child = page.children[at]
