@@ -15,8 +15,8 @@ from headgate.kernel.records import PointerKey
 from headgate.kernel.system import REALM_POINTERS
 from headgate.sql import load_statements
 
-READS_PER_ROUND = 500
-ROUNDS_FACTOR = 4
+READS_PER_ROUND = 100  # about a millisecond: shorter than a time slice
+ROUNDS_FACTOR = 10
 
 
 async def measure_pointer_reads(

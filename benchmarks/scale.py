@@ -21,5 +21,5 @@ SIZES = {"1e3": 10**3, "1e4": 10**4, "1e5": 10**5, "1e6": 10**6}
 CALLERS = (1, 8, 64, 256)
 
 FULL = Scale("full", SIZES, 10**5, 7, 3.0, CALLERS, 1_000, 4_000, 50)
-QUICK = Scale("quick", SIZES, 10**5, 3, 0.8, CALLERS, 120, 300, 15)
+QUICK = Scale("quick", SIZES, 10**5, 3, 0.8, CALLERS, 400, 300, 15)
 SMOKE = Scale("smoke", {"1e3": 10**3, "1e6": 10**3}, 10**3, 1, 0.15, (1, 64), 8, 8, 3)
