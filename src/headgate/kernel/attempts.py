@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from headgate.errors import HeadgateError, InvalidInput, NoNodeId, Unavailable
@@ -61,8 +62,10 @@ class Answer(NamedTuple):
 async def run_attempts(draft: Draft, shelf: PageShelf, requests: Iterable[Request]) -> list[Answer]:
     """The answers to these requests, in order, until the draft is as large as a batch may be."""
     answers = []
-    for request in requests:
-        answers.append(await _run(draft, shelf, request))
+    cold = dict.fromkeys(requests)  # those not run yet that may miss something
+    for request in list(cold):
+        cold.pop(request, None)
+        answers.append(await _run(draft, shelf, request, cold))
         if draft.staged_bytes > BATCH_BYTES_MAX:
             break
     if draft.changed:
@@ -70,7 +73,9 @@ async def run_attempts(draft: Draft, shelf: PageShelf, requests: Iterable[Reques
     return answers
 
 
-async def _run(draft: Draft, shelf: PageShelf, request: Request) -> Answer:
+async def _run(
+    draft: Draft, shelf: PageShelf, request: Request, cold: dict[Request, None]
+) -> Answer:
     """One attempt, again after each fetch of what it missed, undone if it fails.
 
     What was missed is known to the shelf, so an attempt that swallows `Missing` is run again too.
@@ -90,18 +95,60 @@ async def _run(draft: Draft, shelf: PageShelf, request: Request) -> Answer:
         if not shelf.missed:
             return Answer(request, result, error)
         try:
-            await shelf.fetch(Missing(shelf.missed))
+            await _fetch(draft, shelf, cold)
         except Unavailable:
             raise  # nor is this
         except Exception as lost:  # noqa: BLE001  only its caller is told
             return Answer(request, None, lost)
 
 
+async def _fetch(draft: Draft, shelf: PageShelf, cold: dict[Request, None]) -> None:
+    """Fetch what an attempt missed, and along with it what those behind it will miss.
+
+    On a head of another node all of them miss something. Each for itself, one after the other, they
+    would read for so long that the next swap is lost as well.
+    """
+    own = frozenset(shelf.missed)
+    together = set(own)
+    for request in list(cold):
+        missed = _rehearse(draft, shelf, request)
+        together |= missed
+        if not missed:
+            del cold[request]
+    try:
+        await shelf.fetch(Missing(together))
+    except Unavailable:
+        raise
+    except Exception:  # noqa: BLE001  the trouble may be another one's, who is told in turn
+        await shelf.fetch(Missing(own))
+
+
+def _rehearse(draft: Draft, shelf: PageShelf, request: Request) -> set[int]:
+    """What an attempt misses now; what it does is undone."""
+    shelf.missed.clear()
+    savepoint = draft.savepoint()
+    with suppress(BaseException):  # it is told when it is run
+        _call(draft, request)
+    draft.restore(savepoint)
+    return set(shelf.missed)
+
+
 def _attempt(draft: Draft, savepoint: Savepoint, request: Request) -> object:
+    known, result = _call(draft, request)
+    if known:
+        return result
+    if request.operation:
+        operations.record(draft.tree(operations.INDEX), request.operation, result, draft.now_ms)
+    draft.accept(savepoint, request.operation)
+    return result
+
+
+def _call(draft: Draft, request: Request) -> tuple[bool, object]:
+    """Whether the operation was done before, and what it or the attempt came to."""
     if request.operation:
         known = operations.find(draft.tree(operations.INDEX), request.operation, draft.now_ms)
         if known is not None:
-            return known
+            return True, known
     draft.check_open()
     result = request.attempt(draft)
     if inspect.iscoroutine(result):
@@ -111,10 +158,7 @@ def _attempt(draft: Draft, savepoint: Savepoint, request: Request) -> object:
             why="it is a coroutine function",
             fix="Pass a plain function; fetch what it needs before",
         )
-    if request.operation:
-        operations.record(draft.tree(operations.INDEX), request.operation, result, draft.now_ms)
-    draft.accept(savepoint, request.operation)
-    return result
+    return False, result
 
 
 async def _expire_operations(draft: Draft, shelf: PageShelf) -> None:

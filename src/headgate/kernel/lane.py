@@ -155,9 +155,11 @@ class Lane:
     async def _try(self, batch: list[Request], shelf: PageShelf, deadline: float) -> bool:
         """Run the batch on the current head and swap; False if the swap was lost."""
         tools = self._tools
+        began = tools.clock.seconds()
         base = await self._read_base()
         draft = Draft(base, shelf, tools.ids, tools.store.types, self._now_ms(base))
         answers = await run_attempts(draft, shelf, batch)
+        self._read_seconds = tools.clock.seconds() - began
         assembled = None
         if draft.changed:
             assembled = assemble(draft, tools.store.types, tools.ids)
@@ -177,7 +179,6 @@ class Lane:
 
     async def _read_base(self) -> HeadView:
         """The current head of the pointer."""
-        began = self._tools.clock.seconds()
         if self.watch is None:
             [current] = await self._tools.pointers.read([self._key])
         else:
@@ -189,9 +190,7 @@ class Lane:
                 why="it does not exist",
                 fix="Create it first",
             )
-        base = await open_head(self._tools.store, self._key.realm, current)
-        self._read_seconds = self._tools.clock.seconds() - began
-        return base
+        return await open_head(self._tools.store, self._key.realm, current)
 
     def _now_ms(self, base: HeadView) -> int:
         """The time of a commit on this head: not before the head's own, whoever's clock it was."""

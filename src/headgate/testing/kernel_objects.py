@@ -160,14 +160,17 @@ class _Strong:
         store, place = kernel.store, (self._realm, self._id)
 
         async def write() -> bool:
-            rows = await store.read_versioned(self._realm, [self._id])
-            if self._id in rows and rows[self._id].version == version:
+            if await ours():
                 return True
             if expected:
                 outcome = await store.update(*place, value, expected=expected, version=version)
             else:
                 outcome = await store.insert(*place, value, version)
-            return outcome is Outcome.APPLIED
+            return outcome is Outcome.APPLIED or await ours()  # an earlier delivery may have won
+
+        async def ours() -> bool:
+            rows = await store.read_versioned(self._realm, [self._id])
+            return self._id in rows and rows[self._id].version == version
 
         return await patiently(write)
 
