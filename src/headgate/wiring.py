@@ -107,7 +107,7 @@ def _postgresql(url: str, settings: Settings) -> Backend:
         raise BadSetting(
             f"backend {mask(url)!r} cannot be used",
             why="its driver is not installed",
-            fix="Run: pip install 'headgate[postgresql]'",
+            fix="Run pip install 'headgate[postgresql]', or '.[postgresql]' in a clone",
         ) from error
     return cast(
         "Backend",

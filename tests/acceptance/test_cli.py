@@ -33,7 +33,7 @@ def test_a_realm_lives_from_create_to_delete(headgate: Headgate) -> None:
     assert set(made) == {"id", "name", "state", "created", "changed", "properties"}
     assert (made["name"], made["state"], made["properties"]) == ("demo", "ACTIVE", {})
     assert made["created"].endswith("Z")
-    assert states == ["INACTIVE", "ACTIVE", "INACTIVE", "PURGED", "PURGED"]
+    assert states == ["INACTIVE", "ACTIVE", "INACTIVE", "PURGED", "DELETED"]
     assert headgate.json("realm", "list") == []
 
 

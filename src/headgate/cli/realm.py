@@ -82,7 +82,7 @@ def delete(run: Run, name: str) -> None:
     """Remove a PURGED realm from the list. NAME is its name or id."""
     gone = with_kernel(run, lambda kernel: kernel.realms.delete(name), writable=True)
     if run.json:
-        click.echo(to_json(described(gone)))
+        click.echo(to_json(described(gone) | {"state": "DELETED"}))
     else:
         click.echo(f"Realm {printable(gone.name)!r} is deleted; its name is free.")
 

@@ -110,10 +110,11 @@ class Realms:
         id = str(self._ids.next())
 
         def attempt(draft: Draft) -> Realm:
-            if draft.index(BY_NAME).get(name.encode()) is not None:
+            taken = draft.index(BY_NAME).get(name.encode()) or draft.index(BY_ID).get(name.encode())
+            if taken is not None:
                 raise RealmExists(
                     f"realm {name!r} cannot be created",
-                    why="there is one of this name",
+                    why="there is one of this name or id",
                     fix="Choose another name; `realm activate` completes one that is half made",
                 )
             realm = Realm(id, name, _S.CREATED, draft.now_ms, draft.now_ms, properties or {})
