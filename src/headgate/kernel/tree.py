@@ -56,7 +56,7 @@ class Tree:
         page = self.root
         while page.level:
             child = page.children[bisect_right(page.keys, key, 1) - 1]
-            page = child if type(child) is Page else self._load(child)
+            page = child if type(child) is Page else self._pages.find(child) or self._load(child)
         at = bisect_left(page.keys, key)
         if at < len(page.keys) and page.keys[at] == key:
             return page.values[at]
