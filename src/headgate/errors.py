@@ -4,17 +4,39 @@ HeadgateError
 ├── InvalidInput            the caller's value can never work
 │   ├── BadName             a realm, pointer, type or index name breaks its rule
 │   ├── TooLarge            a value is over its limit
-│   └── BadSetting          a setting is unknown or its value is unusable
+│   ├── BadSetting          a setting is unknown or its value is unusable
+│   ├── BadRequest          a request's body, parameter or header cannot be understood
+│   ├── BadMetadata         metadata of a table or a view breaks a rule of its format
+│   ├── Unprocessable       a request contradicts itself, or an earlier one of the same key
+│   └── Unsupported         what is asked for is not offered here
+├── NotAuthenticated        nobody knows who is asking
+├── Forbidden               who asks may not
 ├── NotFound
 │   ├── RealmNotFound
 │   ├── PointerNotFound
-│   └── ObjectNotFound
+│   ├── ObjectNotFound
+│   ├── MetalakeNotFound
+│   ├── CatalogNotFound
+│   ├── NamespaceNotFound
+│   ├── TableNotFound
+│   ├── ViewNotFound
+│   ├── FunctionNotFound
+│   ├── PlanNotFound
+│   ├── PlanTaskNotFound
+│   └── FileMissing         a file that metadata refers to is not in its store
 ├── AlreadyExists
-│   └── RealmExists
+│   ├── RealmExists
+│   ├── CatalogExists
+│   ├── NamespaceExists
+│   ├── TableExists
+│   └── ViewExists
 ├── Conflict                the request does not fit the present state
 │   ├── IllegalRealmMove
 │   ├── RealmNotActive
-│   └── PointerSealed
+│   ├── PointerSealed
+│   ├── NamespaceNotEmpty
+│   ├── LocationTaken       another table lies there, or above, or below
+│   └── RequirementFailed   a table or view is not as the commit requires it
 ├── LogCut                  the wanted position lies before the oldest kept commit
 ├── Corrupt                 what is stored is not what was written
 │   ├── CorruptRow
@@ -25,6 +47,8 @@ HeadgateError
 │   ├── CommitTimedOut
 │   ├── NoNodeId
 │   ├── ClockRefused
+│   ├── StorageUnavailable  an object store does not answer, or refuses us
+│   ├── Overloaded          too many requests at once
 │   └── Closed
 └── OutcomeUnknown          applied or not: only reading can tell
 """
@@ -63,6 +87,30 @@ class BadSetting(InvalidInput):
     """A setting is unknown or its value is unusable."""
 
 
+class BadRequest(InvalidInput):
+    """A request's body, parameter or header cannot be understood."""
+
+
+class BadMetadata(InvalidInput):
+    """Metadata of a table or a view breaks a rule of its format."""
+
+
+class Unprocessable(InvalidInput):
+    """A request contradicts itself, or an earlier one of the same key."""
+
+
+class Unsupported(InvalidInput):
+    """What is asked for is not offered here."""
+
+
+class NotAuthenticated(HeadgateError):
+    """Nobody knows who is asking."""
+
+
+class Forbidden(HeadgateError):
+    """Who asks may not do this."""
+
+
 class NotFound(HeadgateError):
     """What was named does not exist."""
 
@@ -79,12 +127,64 @@ class ObjectNotFound(NotFound):
     """There is no object with this id."""
 
 
+class MetalakeNotFound(NotFound):
+    """There is no such metalake."""
+
+
+class CatalogNotFound(NotFound):
+    """There is no such catalog."""
+
+
+class NamespaceNotFound(NotFound):
+    """There is no such namespace."""
+
+
+class TableNotFound(NotFound):
+    """There is no such table."""
+
+
+class ViewNotFound(NotFound):
+    """There is no such view."""
+
+
+class FunctionNotFound(NotFound):
+    """There is no such function."""
+
+
+class PlanNotFound(NotFound):
+    """There is no such scan plan."""
+
+
+class PlanTaskNotFound(NotFound):
+    """There is no such task of a scan plan."""
+
+
+class FileMissing(NotFound):
+    """A file that metadata refers to is not in its store."""
+
+
 class AlreadyExists(HeadgateError):
     """What was to be created is already there."""
 
 
 class RealmExists(AlreadyExists):
     """A realm of this name already exists."""
+
+
+class CatalogExists(AlreadyExists):
+    """A catalog of this name already exists."""
+
+
+class NamespaceExists(AlreadyExists):
+    """A namespace of this name already exists."""
+
+
+class TableExists(AlreadyExists):
+    """A table of this name already exists."""
+
+
+class ViewExists(AlreadyExists):
+    """A view of this name already exists."""
 
 
 class Conflict(HeadgateError):
@@ -101,6 +201,18 @@ class RealmNotActive(Conflict):
 
 class PointerSealed(Conflict):
     """The pointer was sealed and takes no more commits."""
+
+
+class NamespaceNotEmpty(Conflict):
+    """The namespace still holds something."""
+
+
+class LocationTaken(Conflict):
+    """Another table lies at this location, or above it, or below it."""
+
+
+class RequirementFailed(Conflict):
+    """A table or view is not as the commit requires it to be."""
 
 
 class LogCut(HeadgateError):
@@ -141,6 +253,14 @@ class NoNodeId(Unavailable):
 
 class ClockRefused(Unavailable):
     """This machine's clock is too far off to make ids."""
+
+
+class StorageUnavailable(Unavailable):
+    """An object store does not answer, or refuses us."""
+
+
+class Overloaded(Unavailable):
+    """Too many requests are under way."""
 
 
 class Closed(Unavailable):
