@@ -4,7 +4,7 @@ An attempt is a pure function of its draft. It may run several times; it never w
 and is not at hand raises `Missing`, and it is run again once that was fetched.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from headgate.errors import BadName, InvalidInput, PointerSealed, TooLarge
@@ -29,7 +29,7 @@ class Savepoint(NamedTuple):
     trees: dict[str, tuple[Page, int]]
     staged: int
     discarded: int
-    marks: dict[str, int]
+    marks: Mapping[str, int]
     sealed: bool
     groups: int
 
@@ -50,7 +50,7 @@ class Draft:
         self.base = base
         self.now_ms = now_ms
         self.sealed = base.head.sealed
-        self.marks = dict(base.head.marks)
+        self.marks: Mapping[str, int] = dict(base.head.marks)  # shared with savepoints
         self.trees: dict[str, Tree] = {}
         self.staged: list[Staged] = []
         self.discarded: list[int] = []
@@ -113,7 +113,7 @@ class Draft:
                 why=f"{value!r:.80} is no whole number of 64 bits",
                 fix="Put anything else into an index or an object",
             )
-        self.marks[name] = value
+        self.marks = {**self.marks, name: value}
 
     def seal(self) -> None:
         """Let this be the last commit of the pointer."""
@@ -133,7 +133,7 @@ class Draft:
             {name: (tree.root, len(tree.replaced)) for name, tree in self.trees.items()},
             len(self.staged),
             len(self.discarded),
-            dict(self.marks),
+            self.marks,
             self.sealed,
             len(self.groups),
         )
@@ -149,7 +149,7 @@ class Draft:
                 del self.trees[name].replaced[before[1] :]
         del self.staged[savepoint.staged :]
         del self.discarded[savepoint.discarded :]
-        self.marks = dict(savepoint.marks)
+        self.marks = savepoint.marks
         self.sealed = savepoint.sealed
         del self.groups[savepoint.groups :]
 
@@ -221,10 +221,8 @@ class IndexDraft:
         """Add or replace an entry."""
         _check_size("key", key, INDEX_KEY_BYTES_MAX)
         _check_size("value", value, INDEX_VALUE_BYTES_MAX)
-        tree = self._draft.tree(self._name)
-        old = tree.get(key)
+        old = self._draft.tree(self._name).put(key, value)
         if old != value:
-            tree.put(key, value)
             self._draft.touch(self._name, key, old, value)
 
     def remove(self, key: bytes) -> bool:

@@ -75,17 +75,26 @@ class Tree:
         if missing:
             raise Missing(missing)
 
-    def put(self, key: bytes, value: bytes) -> None:
-        """Add or replace an entry."""
-        mark = len(self.replaced)
-        try:
-            pieces = self._put(self.root, key, value, edge=True)
-        except Missing:
-            del self.replaced[mark:]
-            raise
-        while len(pieces) > 1:
-            pieces = split(_over(pieces), at_right_edge=True)
-        self.root = pieces[0]
+    def put(self, key: bytes, value: bytes) -> bytes | None:
+        """Add or replace an entry; the value it had before, None if it is new."""
+        path: list[tuple[Page, int]] = []  # from the root: inner pages and which child was taken
+        page = self.root
+        while page.level:
+            at = bisect_right(page.keys, key, 1) - 1
+            path.append((page, at))
+            child = page.children[at]
+            page = child if type(child) is Page else self._pages.find(child) or self._load(child)
+        at = bisect_left(page.keys, key)
+        old = page.values[at] if at < len(page.keys) and page.keys[at] == key else None
+        if old == value:
+            return old
+        changed = _with_entry(page, at, key, value, new=old is None)
+        if old is not None and len(value) <= len(old):
+            self._replace(path, [changed])  # it did not grow: there is no need to measure it
+        else:
+            edge = at == len(page.keys) and _is_at_edge(path)
+            self._replace(path, split(changed, at_right_edge=edge))
+        return old
 
     def remove(self, key: bytes) -> None:
         """Remove an entry; nothing happens if it is absent."""
@@ -176,28 +185,23 @@ class Tree:
             del self.replaced[mark:]
             raise
 
-    def _put(self, page: Page, key: bytes, value: bytes, *, edge: bool) -> list[Page]:
-        if not page.level:
-            at = bisect_left(page.keys, key)
-            keys, values = page.keys, page.values
-            if at < len(keys) and keys[at] == key:
-                changed = Page(0, keys, (*values[:at], value, *values[at + 1 :]))
-                if len(value) <= len(values[at]):
-                    return [changed]  # it did not grow: there is no need to measure it
+    def _replace(self, path: list[tuple[Page, int]], pieces: list[Page]) -> None:
+        """Make these pages the root, in place of what is at the end of the path."""
+        while path:
+            page, at = path.pop()
+            child = page.children[at]
+            if type(child) is not Page:
+                self.replaced.append(child)
+            if len(pieces) == 1 and not page.keys[0]:  # as most often: its keys and its size stay
+                children = list(page.children)
+                children[at] = pieces[0]
+                pieces = [Page(page.level, page.keys, (), tuple(children))]
             else:
-                changed = Page(
-                    0, (*keys[:at], key, *keys[at:]), (*values[:at], value, *values[at:])
-                )
-            return split(changed, at_right_edge=edge and at == len(keys))
-        at = bisect_right(page.keys, key, 1) - 1
-        edge = edge and at == len(page.keys) - 1
-        child = page.children[at]
-        pieces = self._put(self._load(child), key, value, edge=edge)
-        self._took(child)
-        if len(pieces) == 1 and not page.keys[0]:  # as most often: its keys and its size stay
-            children = (*page.children[:at], pieces[0], *page.children[at + 1 :])
-            return [Page(page.level, page.keys, (), children)]
-        return split(_with_children(page, at, at + 1, pieces), at_right_edge=edge)
+                edge = at == len(page.keys) - 1 and _is_at_edge(path)
+                pieces = split(_with_children(page, at, at + 1, pieces), at_right_edge=edge)
+        while len(pieces) > 1:
+            pieces = split(_over(pieces), at_right_edge=True)
+        self.root = pieces[0]
 
     def _remove(self, page: Page, key: bytes) -> Page | None:
         """The page without this key: itself if it is absent, None if nothing is left."""
@@ -300,6 +304,22 @@ def _entries(tree: Tree, leaves: Sequence[int | Page]) -> dict[bytes, bytes]:
         for leaf in tree.load_all(leaves)
         for key, value in zip(leaf.keys, leaf.values, strict=True)
     }
+
+
+def _is_at_edge(path: list[tuple[Page, int]]) -> bool:
+    """Whether a path leads along the right edge of its tree."""
+    return all(at == len(page.keys) - 1 for page, at in path)
+
+
+def _with_entry(leaf: Page, at: int, key: bytes, value: bytes, *, new: bool) -> Page:
+    """A leaf with an entry added or replaced at this place."""
+    keys, values = leaf.keys, list(leaf.values)
+    if new:
+        keys = (*keys[:at], key, *keys[at:])
+        values.insert(at, value)
+    else:
+        values[at] = value
+    return Page(0, keys, tuple(values))
 
 
 def _over(pieces: list[Page]) -> Page:

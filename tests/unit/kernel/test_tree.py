@@ -90,6 +90,17 @@ def test_entries_are_replaced_and_removed() -> None:
     assert tree.root == EMPTY_LEAF
 
 
+def test_putting_tells_what_was_there() -> None:
+    """None for a new entry; and a value that is there already changes nothing."""
+    tree = filled(*range(500))
+
+    assert tree.put(b"k", b"1") is None
+    assert tree.put(b"k", b"2") == b"1"
+    root = tree.root
+    assert tree.put(b"k", b"2") == b"2"
+    assert tree.root is root
+
+
 def test_the_root_is_a_savepoint() -> None:
     """Going back to an earlier root undoes everything since."""
     tree = filled(*range(500))
