@@ -24,29 +24,13 @@ class Assembled(NamedTuple):
 
 def assemble(draft: Draft, types: ObjectTypes, ids: Ids) -> Assembled:
     """The objects to store for this draft. Ids are given here, so the head's is the newest."""
-    objects = list(draft.staged)
-
-    def store(value: Stored) -> int:
-        id = ids.next()
-        objects.append(Staged(types.encode(draft.base.realm, id, value), value))
-        return id
-
-    def store_below(page: Page) -> Page:
-        """The page with every child stored."""
-        if not page.level:
-            return page
-        children = [
-            store(store_below(child)) if isinstance(child, Page) else child
-            for child in page.children
-        ]
-        return Page(page.level, page.keys, (), tuple(children))
-
     _fit_roots(draft)
+    objects = _Objects(draft, types, ids)
     roots = dict(draft.base.head.roots)
     for name in sorted(draft.trees):
         root = draft.trees[name].root
         if root is not draft.base.root(name):
-            roots[name] = encode_root(store_below(root))
+            roots[name] = encode_root(objects.store_below(root))
     head = msgspec.structs.replace(
         draft.base.head,
         seq=draft.seq,
@@ -59,9 +43,37 @@ def assemble(draft: Draft, types: ObjectTypes, ids: Ids) -> Assembled:
         spilled=0,
     )
     if len(bytes(head.groups)) + len(bytes(head.replaced)) > CHANGES_INLINE_BYTES_MAX:
-        spilled = store(Changes(head.groups, head.replaced))
+        spilled = objects.store(Changes(head.groups, head.replaced))
         head = msgspec.structs.replace(head, groups=NOTHING, replaced=NOTHING, spilled=spilled)
-    return Assembled(store(head), head, objects)
+    return Assembled(objects.store(head), head, objects.all)
+
+
+class _Objects:
+    """What a commit stores, as far as it is known. No closures: they would be cyclic garbage."""
+
+    __slots__ = ("_ids", "_realm", "_types", "all")
+
+    def __init__(self, draft: Draft, types: ObjectTypes, ids: Ids) -> None:
+        self.all = list(draft.staged)
+        self._realm = draft.base.realm
+        self._types = types
+        self._ids = ids
+
+    def store(self, value: Stored) -> int:
+        """Add an object; its new id."""
+        id = self._ids.next()
+        self.all.append(Staged(self._types.encode(self._realm, id, value), value))
+        return id
+
+    def store_below(self, page: Page) -> Page:
+        """The page with every child stored."""
+        if not page.level:
+            return page
+        children = [
+            self.store(self.store_below(child)) if type(child) is Page else child
+            for child in page.children
+        ]
+        return Page(page.level, page.keys, (), tuple(children))
 
 
 def _fit_roots(draft: Draft) -> None:

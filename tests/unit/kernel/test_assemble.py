@@ -1,5 +1,7 @@
 """Assembling: from a finished draft to the objects of one commit."""
 
+import gc
+
 import msgspec
 import pytest
 
@@ -218,3 +220,19 @@ async def test_fields_of_a_newer_program_survive(kernel: Kernel, realm: RealmHan
     payload = encode_fields(finish(kernel, draft).head)
 
     assert msgspec.msgpack.decode(payload)["future"] == [1, "two"]
+
+
+async def test_assembling_leaves_nothing_to_the_garbage_collector(
+    kernel: Kernel, realm: RealmHandle
+) -> None:
+    """A cycle would keep all pages of a commit until the next collection, and cause it."""
+    draft = await draft_of(kernel, realm)
+    putting_all({b"%05d" % number: b"v" * 60 for number in range(500)})(draft)
+    gc.collect()
+    gc.disable()
+    try:
+        finish(kernel, draft)
+
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
