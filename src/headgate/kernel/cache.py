@@ -7,13 +7,13 @@ What is in it never changes, so nothing ever has to be invalidated.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection
-from typing import NamedTuple
 
 import msgspec
 
 Key = tuple[str, int]
 PartKey = tuple[str, int, str]  # something decoded out of an object
-Loaded = dict[Key, tuple[object, int]]
+_Entry = tuple[object, int]  # value and bytes; plain, so that the garbage collector forgets it
+Loaded = dict[Key, _Entry]
 Loader = Callable[[list[Key]], Awaitable[Loaded]]
 
 
@@ -28,11 +28,6 @@ class CacheStatistics(msgspec.Struct, frozen=True):
     joined: int  # misses that waited for a load under way instead of starting one
     evictions: int
     rejected: int  # values larger than the whole cache
-
-
-class _Entry(NamedTuple):
-    value: object
-    bytes: int
 
 
 class Cache:
@@ -52,7 +47,7 @@ class Cache:
             return None  # counted when it is loaded
         self._hits += 1
         self._entries.move_to_end(key)
-        return entry.value
+        return entry[0]
 
     def put(self, key: Key | PartKey, value: object, bytes: int) -> None:
         """Keep a value that takes about this many bytes. What is there stays: it cannot differ."""
@@ -62,17 +57,17 @@ class Cache:
             self._rejected += 1
             return
         self._bytes += bytes
-        self._entries[key] = _Entry(value, bytes)
+        self._entries[key] = value, bytes
         while self._bytes > self._capacity_bytes:
-            _, evicted = self._entries.popitem(last=False)
-            self._bytes -= evicted.bytes
+            _, (_, evicted_bytes) = self._entries.popitem(last=False)
+            self._bytes -= evicted_bytes
             self._evictions += 1
 
     def drop(self, key: Key) -> None:
         """Forget a value, because it was deleted."""
         entry = self._entries.pop(key, None)
         if entry is not None:
-            self._bytes -= entry.bytes
+            self._bytes -= entry[1]
 
     async def load(self, keys: Collection[Key], loader: Loader) -> dict[Key, object]:
         """The values of these keys; absent ones are not in the answer.
