@@ -34,6 +34,7 @@ class RealmHandle:
         self._pointers = pointers
         self._committer = committer
         self._active_at: int | None = None  # the `realms` head under which the realm was ACTIVE
+        self._watch = Watch(REALMS_KEY, self._check)
         self._known: dict[tuple[str, ...], Vector] = {}
 
     async def heads(self, *names: str) -> list[HeadView]:
@@ -53,9 +54,8 @@ class RealmHandle:
         self, pointer: str, attempt: Callable[[Draft], T], *, operation: bytes = b""
     ) -> T:
         """Change what a pointer holds; see `Committer.commit`."""
-        watch = Watch(REALMS_KEY, self._check)
         return await self._committer.commit(
-            self._key(pointer), attempt, operation=operation, watch=watch
+            self._key(pointer), attempt, operation=operation, watch=self._watch
         )
 
     async def create_pointers(self, names: Collection[str]) -> None:

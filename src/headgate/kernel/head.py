@@ -11,9 +11,10 @@ from headgate.kernel.pages import EMPTY_LEAF, Page
 
 ADDED, UPDATED, REMOVED = 0, 1, 2
 NOTHING = msgspec.Raw(msgspec.msgpack.encode([]))
+NO_NOTE = msgspec.Raw(msgspec.msgpack.encode(None))
 
 
-class Change(msgspec.Struct, frozen=True, array_like=True):
+class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What one attempt did to one entry."""
 
     index: str
@@ -21,7 +22,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
     kind: int
 
 
-class Group(msgspec.Struct, frozen=True, array_like=True):
+class Group(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What one attempt did: its own words, its operation id, its entries."""
 
     note: msgspec.Raw
@@ -90,6 +91,8 @@ def decode_replaced(raw: msgspec.Raw) -> list[int]:
 
 def encode_note(note: Any) -> msgspec.Raw:  # noqa: ANN401  whatever msgpack can hold
     """A caller's own words about its change; `InvalidInput` if the log could not show them."""
+    if note is None:
+        return NO_NOTE
     try:
         encoded = msgspec.msgpack.encode(note)
         msgspec.json.encode(msgspec.msgpack.decode(encoded))

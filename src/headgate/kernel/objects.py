@@ -110,17 +110,17 @@ class ObjectTypes:
 
     def name_of(self, value: Stored | Foreign) -> str:
         """The registered name of this value's type."""
+        name = self._names.get(type(value))
+        if name is not None:
+            return name
         if isinstance(value, Foreign):
             check_type_name(value.type)
             return value.type
-        try:
-            return self._names[type(value)]
-        except KeyError:
-            raise BadName(
-                f"{type(value).__name__} cannot be stored",
-                why="its type is not registered",
-                fix="Add it to the object types of this program",
-            ) from None
+        raise BadName(
+            f"{type(value).__name__} cannot be stored",
+            why="its type is not registered",
+            fix="Add it to the object types of this program",
+        )
 
     def encode(self, realm: str, id: int, value: Stored | Foreign) -> Encoded:
         """The stored form of an object."""
@@ -187,8 +187,9 @@ def expect(value: object, cls: type[T], id: int) -> T:
 
 def split(realm: str, encoded: Encoded) -> list[Row]:
     """The rows of an immutable object of any size."""
-    size = len(encoded.data)
-    starts = range(0, size, ROW_BYTES_MAX)
+    if len(encoded.data) <= ROW_BYTES_MAX:
+        return [single(realm, encoded, 0)]
+    starts = range(0, len(encoded.data), ROW_BYTES_MAX)
     return [
         Row(
             realm,
