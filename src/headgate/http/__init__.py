@@ -1,0 +1,1 @@
+"""HTTP: one front for all protocols on the port, and one package per protocol."""

@@ -1,0 +1,137 @@
+"""What a handler gets and gives: requests, responses, and JSON bodies in both directions."""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+from urllib.parse import unquote_plus
+
+import msgspec
+
+from headgate.errors import BadRequest
+
+ANONYMOUS = "anonymous"
+QUERY_PARAMETERS_MAX = 100
+
+T = TypeVar("T")
+RawHeaders = Iterable[Sequence[bytes]]
+
+
+class Request(msgspec.Struct, eq=False):
+    """One request, its body read. Nothing in it is decoded before somebody asks."""
+
+    method: str
+    path: str
+    """As it came, percent-encoded."""
+    params: dict[str, str] = {}
+    """The segments that fill the route's template, still percent-encoded."""
+    raw_query: str = ""
+    headers: dict[str, str] = {}
+    """By lower-case name; a header that came more than once is joined with commas."""
+    body: bytes = b""
+    id: str = ""
+    principal: str = ANONYMOUS
+    _query: dict[str, list[str]] | None = None
+    _encoded_query: dict[str, list[str]] | None = None
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        """The decoded values of each parameter, in the order they came; `+` is a space."""
+        if self._query is None:
+            self._query = {
+                name: [_decoded(value) for value in values]
+                for name, values in self.encoded_query.items()
+            }
+        return self._query
+
+    @property
+    def encoded_query(self) -> dict[str, list[str]]:
+        """The same with values still percent-encoded: for those that are split before decoding."""
+        if self._encoded_query is None:
+            self._encoded_query = _split_query(self.raw_query)
+        return self._encoded_query
+
+    def first(self, name: str) -> str | None:
+        """The first value of a query parameter, decoded."""
+        values = self.query.get(name)
+        return values[0] if values else None
+
+    def first_encoded(self, name: str) -> str | None:
+        """The first value of a query parameter, still percent-encoded."""
+        values = self.encoded_query.get(name)
+        return values[0] if values else None
+
+
+class Response(msgspec.Struct, eq=False):
+    """An answer. A body that is compressed already says so in a header `content-encoding`."""
+
+    status: int
+    body: bytes | list[bytes] = b""
+    headers: list[tuple[str, str]] = []
+
+
+JSON_CONTENT = ("content-type", "application/json")
+_encoder = msgspec.json.Encoder()
+
+
+def json_response(status: int, value: object, headers: Iterable[tuple[str, str]] = ()) -> Response:
+    """An answer with this value as JSON."""
+    return Response(status, _encoder.encode(value), [JSON_CONTENT, *headers])
+
+
+def decode(request: Request, cls: type[T]) -> T:
+    """The body as a value of this type, or BadRequest that says what is wrong and where."""
+    if not request.body:
+        raise BadRequest(
+            "Cannot read the request",
+            why="it has no body",
+            fix="Send a JSON document",
+        )
+    try:
+        return msgspec.json.decode(request.body, type=cls)
+    except RecursionError:
+        why = "it is nested too deeply"
+    except (msgspec.MsgspecError, ValueError, OverflowError) as error:
+        why = str(error)
+    raise BadRequest(
+        "Cannot read the request",
+        why=f"its body is not what {request.method} takes here: {why}",
+        fix="Correct the JSON document",
+    )
+
+
+def headers_by_name(raw: RawHeaders) -> dict[str, str]:
+    """Headers as a dictionary; servers hand over names in lower case."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in raw:
+        name = raw_name.decode("latin-1")
+        value = raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+def _split_query(raw: str) -> dict[str, list[str]]:
+    pairs = raw.split("&", QUERY_PARAMETERS_MAX)
+    if len(pairs) > QUERY_PARAMETERS_MAX:
+        raise BadRequest(
+            "Cannot read the request",
+            why=f"its query has more than {QUERY_PARAMETERS_MAX} parameters",
+            fix="Send fewer",
+        )
+    query: dict[str, list[str]] = {}
+    for pair in pairs:
+        if pair:
+            name, _, value = pair.partition("=")
+            query.setdefault(_decoded(name), []).append(value)
+    return query
+
+
+def _decoded(text: str) -> str:
+    if "%" not in text and "+" not in text:
+        return text
+    try:
+        return unquote_plus(text, errors="strict")
+    except UnicodeDecodeError:
+        raise BadRequest(
+            f"Cannot read the query value {text[:80]!r}",
+            why="what it encodes is not UTF-8",
+            fix="Encode text as UTF-8, then percent-encode the bytes",
+        ) from None
