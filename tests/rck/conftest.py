@@ -1,0 +1,1 @@
+"""These tests need Java and, for the first time, a Maven repository."""
