@@ -1,0 +1,53 @@
+"""The one place where errors of object stores become ours."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import obstore.exceptions as theirs
+
+from headgate.errors import AlreadyExists, FileMissing, StorageUnavailable
+
+QUERY = re.compile(r"\?\S*")  # a SAS token is part of the address
+WHY_CHARACTERS_MAX = 300
+CREDENTIALS = "Check the credentials of the catalog and what they allow."
+NETWORK = "Check the catalog's endpoint and the network; the same call may work later."
+
+NotDeleted = list[tuple[str, str]]
+"""Locations that are still there, each with the reason."""
+
+
+def missing(location: str) -> FileMissing:
+    """The text is the one that Iceberg's own tests look for."""
+    return FileMissing(f"Failed to open input stream for file: {location}")
+
+
+def exists(location: str) -> AlreadyExists:
+    """Files are written once."""
+    return AlreadyExists(f"File already exists: {location}")
+
+
+def unavailable(location: str, why: str, fix: str = NETWORK) -> StorageUnavailable:
+    """The store does not answer, or refuses us."""
+    return StorageUnavailable(f"Storage is not available for {location}", why=why, fix=fix)
+
+
+@contextmanager
+def translated(location: str) -> Iterator[None]:
+    """Errors of obstore leave as ours, without their causes: those quote whole requests."""
+    try:
+        yield
+    except (theirs.NotFoundError, FileNotFoundError):
+        raise missing(location) from None
+    except theirs.AlreadyExistsError:
+        raise exists(location) from None
+    except (theirs.PermissionDeniedError, theirs.UnauthenticatedError) as error:
+        raise unavailable(location, reason(error), CREDENTIALS) from None
+    except (theirs.BaseError, OSError, ValueError) as error:
+        raise unavailable(location, reason(error)) from None
+
+
+def reason(error: Exception) -> str:
+    """The first line of what a store says, without queries."""
+    line = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return QUERY.sub("?***", line)[:WHY_CHARACTERS_MAX]

@@ -1,0 +1,187 @@
+"""Files on this machine: inside of the allowed folders only, and on the disk when we say so."""
+
+import asyncio
+import errno
+import itertools
+import os
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from headgate.errors import Forbidden, HeadgateError
+from headgate.storage import failures
+from headgate.storage.failures import NotDeleted
+from headgate.storage.places import Place, parse
+
+LISTED_AT_ONCE = 1000
+NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK}
+NO_TRICKS = os.O_NOFOLLOW | os.O_NONBLOCK  # a link is not followed, a pipe is not waited for
+sync_data: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)  # macOS has only `fsync`
+
+
+class LocalFiles:
+    """Paths are checked before each use: a symbolic link may have appeared since the last one."""
+
+    def __init__(self, roots: Sequence[str], *, sync: bool = True) -> None:
+        self._roots = tuple(Path(os.path.realpath(path_of(parse(root)))) for root in roots)
+        self._sync = sync
+
+    async def read(self, place: Place) -> bytes:
+        return await asyncio.to_thread(self._read, place)
+
+    async def write(self, place: Place, data: Sequence[bytes]) -> None:
+        await asyncio.to_thread(self._write, place, data)
+
+    async def missing(self, place: Place) -> bool:
+        return self.missing_now(place)
+
+    def missing_now(self, place: Place) -> bool:
+        """A few microseconds. It opens nothing, so the path is not checked against the roots."""
+        try:
+            return not stat.S_ISREG(os.lstat(path_of(place)).st_mode)
+        except OSError:
+            return True
+
+    async def delete(self, places: Sequence[Place]) -> NotDeleted:
+        return await asyncio.to_thread(self._delete, places)
+
+    async def list(self, place: Place) -> AsyncIterator[str]:
+        walk = self._walk(place)
+        while names := await asyncio.to_thread(_take, walk):
+            for name in names:
+                yield place.location(name)
+
+    def _read(self, place: Place) -> bytes:
+        with translated(place), open(self._checked(place), "rb", opener=_open_plain) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise IsADirectoryError
+            return file.read()
+
+    def _write(self, place: Place, data: Sequence[bytes]) -> None:
+        with translated(place):
+            path = self._checked(place)
+            self._make_folder(path.parent)
+            draft = self._write_draft(path, data)
+            try:
+                _publish(draft, path)
+            finally:
+                with suppress(FileNotFoundError):
+                    draft.unlink()
+            self._sync_folder(path.parent)
+
+    def _write_draft(self, path: Path, data: Sequence[bytes]) -> Path:
+        """A file that nobody looks for, complete and on the disk."""
+        for number in itertools.count():
+            draft = path.with_name(f".{path.name}.{number}.tmp")
+            try:
+                file = draft.open("xb")
+            except FileExistsError:  # of another writer, or of one that crashed
+                continue
+            with file:
+                file.writelines(data)
+                file.flush()
+                if self._sync:
+                    sync_data(file.fileno())
+            return draft
+        raise AssertionError("numbers do not end")
+
+    def _make_folder(self, folder: Path) -> None:
+        """A new folder is safe once the one above it is on the disk."""
+        if folder.is_dir():
+            return
+        self._make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        self._sync_folder(folder.parent)
+
+    def _sync_folder(self, folder: Path) -> None:
+        if not self._sync:
+            return
+        file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+    def _delete(self, places: Sequence[Place]) -> NotDeleted:
+        kept: NotDeleted = []
+        for place in places:
+            try:
+                with translated(place):
+                    path = self._checked(place)
+                    path.unlink(missing_ok=True)
+                    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's twin
+            except HeadgateError as error:
+                kept.append((location_of(place), error.why or str(error)))
+        return kept
+
+    def _walk(self, place: Place) -> Iterator[str]:
+        """Paths below the place; links to folders are not followed."""
+        top = path_of(place)
+        self._check(Path(os.path.realpath(top)), place)
+        for folder, _, names in os.walk(top):
+            for name in names:
+                yield f"{folder}/{name}".lstrip("/")
+
+    def _checked(self, place: Place) -> Path:
+        """The real path of the file's folder, and its name: a link cannot lead out of the roots."""
+        folder, _, name = path_of(place).rpartition("/")
+        real = Path(os.path.realpath(folder or "/"))
+        self._check(real, place)
+        return real / name
+
+    def _check(self, real: Path, place: Place) -> None:
+        if not any(real.is_relative_to(root) for root in self._roots):
+            raise Forbidden(
+                f"Location is not allowed: {location_of(place)}",
+                why="it does not lie in an allowed folder, or a symbolic link leads out of it",
+            )
+
+
+def path_of(place: Place) -> str:
+    """As the system names it."""
+    return f"/{place.path}"
+
+
+def location_of(place: Place) -> str:
+    """As the client named it."""
+    return place.location(place.path)
+
+
+@contextmanager
+def translated(place: Place) -> Iterator[None]:
+    """Errors of the system leave as ours."""
+    try:
+        yield
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        raise failures.missing(location_of(place)) from None
+    except FileExistsError:
+        raise failures.exists(location_of(place)) from None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Forbidden(
+                f"Location is not allowed: {location_of(place)}", why="it is a symbolic link"
+            ) from None
+        raise failures.unavailable(
+            location_of(place), error.strerror or str(error), "Check the disk and its permissions."
+        ) from None
+
+
+def _open_plain(path: str, flags: int) -> int:
+    return os.open(path, flags | NO_TRICKS)
+
+
+def _publish(draft: Path, path: Path) -> None:
+    """Give the draft its name, in one step and never in the place of another file."""
+    try:
+        path.hardlink_to(draft)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        if path.exists():  # a file system without links: two steps
+            raise FileExistsError from None
+        draft.rename(path)
+
+
+def _take(walk: Iterator[str]) -> Sequence[str]:
+    return tuple(itertools.islice(walk, LISTED_AT_ONCE))

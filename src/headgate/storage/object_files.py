@@ -1,0 +1,90 @@
+"""Files in object stores, through obstore."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import obstore
+
+from headgate.errors import FileMissing, HeadgateError
+from headgate.storage.failures import NotDeleted, translated
+from headgate.storage.places import Place
+from headgate.storage.stores import Store, Stores
+
+DELETED_AT_ONCE = 1000  # what S3 takes in one request
+DELETES_IN_FLIGHT = 16
+LISTED_AT_ONCE = 1000
+
+
+class ObjectFiles:
+    """Places of any bucket; each bucket's store is opened when it is first used."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    async def read(self, place: Place) -> bytes:
+        store = await self._stores.of(place)
+        with translated(place.location(place.path)):
+            answer = await obstore.get_async(store, place.path)
+            return bytes(await answer.bytes_async())
+
+    async def write(self, place: Place, data: Sequence[bytes]) -> None:
+        store = await self._stores.of(place)
+        with translated(place.location(place.path)):
+            whole = b"".join(data)
+            await obstore.put_async(store, place.path, whole, mode="create", use_multipart=False)
+
+    async def missing(self, place: Place) -> bool:
+        store = await self._stores.of(place)
+        try:
+            with translated(place.location(place.path)):
+                await obstore.head_async(store, place.path)
+        except FileMissing:
+            return True
+        return False
+
+    async def delete(self, places: Sequence[Place]) -> NotDeleted:
+        """The places are of one store."""
+        try:
+            store = await self._stores.of(places[0])
+        except HeadgateError as error:
+            return [(place.location(place.path), error.why) for place in places]
+        kept: NotDeleted = []
+        for start in range(0, len(places), DELETED_AT_ONCE):
+            kept += await _delete_some(store, places[start : start + DELETED_AT_ONCE])
+        return kept
+
+    async def list(self, place: Place) -> AsyncIterator[str]:
+        store = await self._stores.of(place)
+        with translated(place.location(place.path)):
+            async for objects in obstore.list(store, place.path, chunk_size=LISTED_AT_ONCE):
+                for found in objects:
+                    yield place.location(found["path"])
+
+
+async def _delete_some(store: Store, places: Sequence[Place]) -> NotDeleted:
+    """All at once; one by one if that fails, since a store says no more than that it did."""
+    try:
+        with translated(places[0].root):
+            await obstore.delete_async(store, [place.path for place in places])
+    except HeadgateError:
+        turns = asyncio.Semaphore(DELETES_IN_FLIGHT)
+        reasons = await asyncio.gather(*(_delete_one(store, place, turns) for place in places))
+        return [
+            (place.location(place.path), why)
+            for place, why in zip(places, reasons, strict=True)
+            if why
+        ]
+    return []
+
+
+async def _delete_one(store: Store, place: Place, turns: asyncio.Semaphore) -> str:
+    """Why it could not be deleted, or nothing."""
+    async with turns:
+        try:
+            with translated(place.location(place.path)):
+                await obstore.delete_async(store, place.path)
+        except FileMissing:
+            return ""
+        except HeadgateError as error:
+            return error.why
+        return ""

@@ -1,0 +1,190 @@
+"""Object stores, built from options and from nothing else.
+
+obstore reads the server's environment first and our arguments after it, so every variable that
+could send a secret or change the address is overridden here, one by one. Credentials always come
+from a provider, or requests are not signed at all.
+"""
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from obstore.store import AzureStore, GCSStore, S3Store
+
+from headgate.errors import BadSetting, Forbidden
+from headgate.storage import endpoints
+from headgate.storage.failures import translated
+from headgate.storage.options import AzureOptions, GcsOptions, S3Options, StorageOptions
+from headgate.storage.places import Place
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, RetryConfig
+
+Store = S3Store | GCSStore | AzureStore
+
+STORES_MAX = 256  # each has its own connections
+RETRIES: "RetryConfig" = {"max_retries": 3, "retry_timeout": timedelta(seconds=30)}
+SERVICE_ACCOUNT = ("client_email", "private_key", "private_key_id")
+
+
+class Stores:
+    """The stores of one set of options, one for each bucket."""
+
+    def __init__(
+        self, options: StorageOptions, *, resolve: endpoints.Resolve = endpoints.resolve
+    ) -> None:
+        self._options = options
+        self._resolve = resolve
+        self._stores: dict[tuple[str, str, str], Store] = {}
+
+    async def of(self, place: Place) -> Store:
+        """The store that the place lies in."""
+        key = (place.kind, place.bucket, place.account)
+        store = self._stores.get(key)
+        if store is None:
+            store = await self._open(place)
+            if len(self._stores) >= STORES_MAX:
+                self._stores.pop(next(iter(self._stores)))
+            self._stores[key] = store
+        return store
+
+    async def _open(self, place: Place) -> Store:
+        options = self._options_for(place)
+        await endpoints.check(
+            endpoint_of(options),
+            self._options.allowed_endpoints,
+            allow_http=options.allow_http,
+            resolve=self._resolve,
+        )
+        with translated(place.root):
+            return open_store(options, place.bucket)
+
+    def _options_for(self, place: Place) -> S3Options | GcsOptions | AzureOptions:
+        by_kind = {"s3": self._options.s3, "gcs": self._options.gcs, "azure": self._options.azure}
+        options = by_kind.get(place.kind)
+        if options is None:
+            raise _refused(place, "its kind of storage is not configured for this catalog")
+        if isinstance(options, AzureOptions) and options.account_name != place.account:
+            raise _refused(place, f"this catalog uses the account {options.account_name!r}")
+        return options
+
+
+def endpoint_of(options: S3Options | GcsOptions | AzureOptions) -> str:
+    """The configured address of the service, or the cloud's own."""
+    if isinstance(options, S3Options):
+        return options.endpoint or amazon("s3", options.region)
+    if isinstance(options, GcsOptions):
+        return options.base_url or "https://storage.googleapis.com"
+    return options.endpoint or f"https://{options.account_name}.blob.core.windows.net"
+
+
+def amazon(service: str, region: str) -> str:
+    """Amazon's address of a service in a region."""
+    return f"https://{service}.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
+
+
+def open_store(options: S3Options | GcsOptions | AzureOptions, bucket: str) -> Store:
+    """A client of one bucket; nothing is sent yet."""
+    if isinstance(options, S3Options):
+        return _open_s3(options, bucket)
+    if isinstance(options, GcsOptions):
+        return _open_gcs(options, bucket)
+    return _open_azure(options, bucket)
+
+
+def _open_s3(options: S3Options, bucket: str) -> S3Store:
+    endpoint = endpoint_of(options)
+    if not options.path_style:
+        url = urlsplit(endpoint)
+        endpoint = url._replace(netloc=f"{bucket}.{url.netloc}").geturl()
+    return S3Store(
+        bucket,
+        endpoint=endpoint,
+        aws_endpoint_url_s3=endpoint,  # its variable would win over `endpoint`
+        region=options.region,
+        virtual_hosted_style_request=not options.path_style,
+        unsigned_payload=False,
+        request_payer=False,
+        s3_express=False,
+        sse_customer_key_base64="",  # its variable holds a secret
+        sse_kms_key_id="",
+        client_options=_client(allow_http=options.allow_http),
+        retry_config=RETRIES,
+        **_signed(
+            {
+                "access_key_id": options.access_key_id,
+                "secret_access_key": options.secret_access_key,
+                "token": options.session_token or None,
+            }
+            if options.access_key_id
+            else None
+        ),
+    )
+
+
+def _open_gcs(options: GcsOptions, bucket: str) -> GCSStore:
+    """A key is always given, lest one in the environment be used. What else such a file may say,
+    an address for one, is left out."""
+    key = dict.fromkeys(SERVICE_ACCOUNT, "")
+    if options.service_account_key:
+        try:
+            given = json.loads(options.service_account_key)
+            key = {name: str(given[name]) for name in SERVICE_ACCOUNT}
+        except (ValueError, KeyError, TypeError):
+            raise BadSetting(
+                "Invalid service account key",
+                why="it is no JSON object with " + ", ".join(SERVICE_ACCOUNT),
+            ) from None
+    signed: dict[str, Any] = {"skip_signature": False}
+    if not options.service_account_key:
+        signed = _signed({"token": options.token} if options.token else None)
+    return GCSStore(
+        bucket,
+        service_account_key=json.dumps(
+            {
+                **key,
+                "gcs_base_url": endpoint_of(options),
+                "disable_oauth": not options.service_account_key,
+            }
+        ),
+        client_options=_client(allow_http=options.allow_http),
+        retry_config=RETRIES,
+        **signed,
+    )
+
+
+def _open_azure(options: AzureOptions, container: str) -> AzureStore:
+    credential = None
+    if options.account_key:
+        credential = {"access_key": options.account_key}
+    elif options.sas_token:
+        credential = {"sas_token": options.sas_token.removeprefix("?")}
+    return AzureStore(
+        container,
+        account_name=options.account_name,
+        endpoint=endpoint_of(options),
+        use_emulator=False,
+        use_fabric_endpoint=False,
+        use_azure_cli=False,
+        client_options=_client(allow_http=options.allow_http),
+        retry_config=RETRIES,
+        **_signed(credential),
+    )
+
+
+def _signed(credential: dict[str, Any] | None) -> dict[str, Any]:
+    if credential is None:
+        return {"skip_signature": True}
+    return {
+        "skip_signature": False,
+        "credential_provider": lambda: {**credential, "expires_at": None},
+    }
+
+
+def _client(*, allow_http: bool) -> "ClientConfig":
+    return {"allow_http": allow_http, "allow_invalid_certificates": False}
+
+
+def _refused(place: Place, why: str) -> Forbidden:
+    return Forbidden(f"Location is not allowed: {place.location(place.path)}", why=why)

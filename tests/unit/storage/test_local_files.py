@@ -1,0 +1,264 @@
+"""Files on the local disk, through the port."""
+
+import asyncio
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from headgate.errors import AlreadyExists, BadRequest, FileMissing, Forbidden, StorageUnavailable
+from headgate.storage import local_files
+from headgate.storage.files import StorageFiles
+from headgate.storage.options import StorageOptions
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    folder = tmp_path / "warehouse"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def files(warehouse: Path) -> StorageFiles:
+    return StorageFiles(StorageOptions(), [str(warehouse)])
+
+
+def names(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+def name_of(file: int, top: Path) -> str:
+    """The name of an open file: /proc would say so, but not on every system."""
+    found = (
+        path for path in (top, *top.rglob("*")) if os.path.samestat(path.stat(), os.fstat(file))
+    )
+    return next(found).name
+
+
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
+async def test_a_file_is_read_as_it_was_written(
+    files: StorageFiles, warehouse: Path, scheme: str
+) -> None:
+    """Folders are made, pieces are joined, and no draft stays behind."""
+    location = f"{scheme}{warehouse}/a b/c%20d/v1.json"
+
+    await files.write(location, [b"one", b"two"])
+
+    assert await files.read(location) == b"onetwo"
+    assert (warehouse / "a b/c%20d/v1.json").read_bytes() == b"onetwo"
+    assert names(warehouse / "a b/c%20d") == ["v1.json"]
+
+
+async def test_a_file_that_is_not_there_is_named(files: StorageFiles, warehouse: Path) -> None:
+    """The text is the one that Iceberg's tests look for, with the location as it was given."""
+    location = f"file://{warehouse}/no/v1.json"
+
+    with pytest.raises(FileMissing) as caught:
+        await files.read(location)
+
+    assert str(caught.value) == f"Failed to open input stream for file: {location}"
+    assert await files.missing(location)
+    assert files.missing_now(location)
+
+
+async def test_a_file_is_never_overwritten(files: StorageFiles, warehouse: Path) -> None:
+    """A second writer hears of it; one that brings the same bytes has already succeeded."""
+    location = f"{warehouse}/v1.json"
+    await files.write(location, b"first")
+
+    await files.write(location, b"first")
+    with pytest.raises(AlreadyExists):
+        await files.write(location, b"second")
+
+    assert await files.read(location) == b"first"
+    assert names(warehouse) == ["v1.json"]
+
+
+async def test_of_many_writers_one_wins(files: StorageFiles, warehouse: Path) -> None:
+    """The file is one of those that were offered, whole, and all but one hear that they lost."""
+    offers = [bytes([number]) * 100_000 for number in range(8)]
+
+    results = await asyncio.gather(
+        *(files.write(f"{warehouse}/v1.json", offer) for offer in offers), return_exceptions=True
+    )
+
+    winners = [offer for offer, result in zip(offers, results, strict=True) if result is None]
+    assert winners == [(warehouse / "v1.json").read_bytes()]
+    assert {type(result) for result in results} == {type(None), AlreadyExists}
+
+
+async def test_a_draft_of_a_crashed_writer_is_in_nobodys_way(
+    files: StorageFiles, warehouse: Path
+) -> None:
+    """Drafts are told apart by number."""
+    (warehouse / ".v1.json.0.tmp").write_bytes(b"half")
+
+    await files.write(f"{warehouse}/v1.json", b"whole")
+
+    assert await files.read(f"{warehouse}/v1.json") == b"whole"
+
+
+async def test_a_file_system_without_links_will_do(
+    files: StorageFiles, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a draft cannot be linked it is renamed, and still overwrites nothing."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    await files.write(f"{warehouse}/v1.json", b"first")
+    with pytest.raises(AlreadyExists):
+        await files.write(f"{warehouse}/v1.json", b"second")
+
+    assert names(warehouse) == ["v1.json"]
+
+
+async def test_a_file_and_its_new_folders_are_on_the_disk_when_it_is_written(
+    files: StorageFiles, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The data first, then the name; each new folder through the one above it."""
+    synced: list[str] = []
+
+    def watch_data(file: int) -> None:
+        synced.append(f"data of {name_of(file, warehouse)}")
+
+    def watch_folder(file: int) -> None:
+        synced.append(name_of(file, warehouse))
+
+    monkeypatch.setattr(local_files, "sync_data", watch_data)
+    monkeypatch.setattr(os, "fsync", watch_folder)
+    await files.write(f"{warehouse}/a/b/v1.json", b"x")
+
+    assert synced == ["warehouse", "a", "data of .v1.json.0.tmp", "b"]
+
+
+async def test_syncing_can_be_switched_off(
+    warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For warehouses that are made for a test."""
+    synced: list[int] = []
+    monkeypatch.setattr(local_files, "sync_data", synced.append)
+    monkeypatch.setattr(os, "fsync", synced.append)
+
+    await StorageFiles(StorageOptions(local_sync=False), [str(warehouse)]).write(
+        f"{warehouse}/a/v1.json", b"x"
+    )
+
+    assert synced == []
+
+
+async def test_deleting_takes_the_checksum_along(files: StorageFiles, warehouse: Path) -> None:
+    """Hadoop writes a twin beside each file; absent files are as good as deleted."""
+    for name in ("v1.json", ".v1.json.crc", "v2.json"):
+        (warehouse / name).write_bytes(b"x")
+
+    kept = await files.delete([f"{warehouse}/v1.json", f"file://{warehouse}/never/was"])
+
+    assert kept == []
+    assert names(warehouse) == ["v2.json"]
+
+
+async def test_what_cannot_be_deleted_is_reported(files: StorageFiles, warehouse: Path) -> None:
+    """One bad location does not keep the others from being deleted."""
+    (warehouse / "folder").mkdir()
+    (warehouse / "v1.json").write_bytes(b"x")
+    bad = [f"{warehouse}/folder", "/elsewhere/x", f"{warehouse}/../x", "s3://bucket/x"]
+
+    kept = await files.delete([*bad, f"{warehouse}/v1.json"])
+
+    assert {location for location, _ in kept} == set(bad)
+    assert all(why for _, why in kept)
+    assert names(warehouse) == ["folder"]
+
+
+async def test_all_files_below_a_prefix_are_listed(files: StorageFiles, warehouse: Path) -> None:
+    """By whole segments, in the form in which the prefix was written."""
+    for name in ("t1/a", "t1/b/c", "t10/d"):
+        await files.write(f"{warehouse}/{name}", b"x")
+
+    found = [location async for location in files.list(f"file://{warehouse}/t1")]
+
+    assert sorted(found) == [f"file://{warehouse}/t1/a", f"file://{warehouse}/t1/b/c"]
+    assert [location async for location in files.list(f"{warehouse}/none")] == []
+
+
+@pytest.mark.parametrize("verb", ["read", "write", "list"])
+async def test_nothing_outside_of_the_roots_is_touched(
+    files: StorageFiles, warehouse: Path, tmp_path: Path, verb: str
+) -> None:
+    """Not by name, not by a name that begins alike, not through `..` and not through links."""
+    outside = tmp_path / "warehouse2"
+    outside.mkdir()
+    (outside / "secret").write_bytes(b"secret")
+    (warehouse / "link").symlink_to(outside)
+    for location in (f"{outside}/secret", f"{warehouse}/link/secret", "/"):
+        with pytest.raises(Forbidden):
+            await use(files, verb, location)
+    with pytest.raises(BadRequest):
+        await use(files, verb, f"{warehouse}/../warehouse2/secret")
+
+    assert await files.delete([f"{warehouse}/link/secret"]) != []
+    assert names(outside) == ["secret"]
+
+
+async def use(files: StorageFiles, verb: str, location: str) -> None:
+    if verb == "read":
+        await files.read(location)
+    elif verb == "write":
+        await files.write(location + "2", b"x")
+    else:
+        async for _ in files.list(location):
+            pass
+
+
+async def test_a_link_instead_of_a_file_is_not_followed(
+    files: StorageFiles, warehouse: Path, tmp_path: Path
+) -> None:
+    """Reading refuses it, writing finds something there, and deleting removes the link alone."""
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"secret")
+    (warehouse / "v1.json").symlink_to(secret)
+
+    with pytest.raises(Forbidden):
+        await files.read(f"{warehouse}/v1.json")
+    with pytest.raises(Forbidden):
+        await files.write(f"{warehouse}/v1.json", b"x")
+    assert await files.delete([f"{warehouse}/v1.json"]) == []
+
+    assert secret.read_bytes() == b"secret"
+
+
+async def test_the_root_itself_may_be_reached_through_a_link(tmp_path: Path) -> None:
+    """An operator may put the warehouse where a link leads to."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "warehouse").symlink_to(tmp_path / "disk")
+    files = StorageFiles(StorageOptions(), [f"{tmp_path}/warehouse"])
+
+    await files.write(f"{tmp_path}/warehouse/t/v1.json", b"x")
+
+    assert await files.read(f"{tmp_path}/disk/t/v1.json") == b"x"
+
+
+async def test_what_is_no_plain_file_is_missing(files: StorageFiles, warehouse: Path) -> None:
+    """A folder or a pipe holds no metadata, and opening a pipe does not wait for a writer."""
+    (warehouse / "folder").mkdir()
+    os.mkfifo(warehouse / "pipe")
+
+    for name in ("folder", "pipe"):
+        with pytest.raises(FileMissing):
+            await files.read(f"{warehouse}/{name}")
+        assert files.missing_now(f"{warehouse}/{name}")
+
+
+async def test_a_disk_that_refuses_is_unavailable(files: StorageFiles, warehouse: Path) -> None:
+    """What the system says is passed on, with what to do."""
+    with pytest.raises(StorageUnavailable, match=r"File name too long.*Check the disk"):
+        await files.write(f"{warehouse}/{'x' * 300}", b"x")
+
+
+def test_only_local_files_are_looked_at_without_waiting(files: StorageFiles) -> None:
+    """An object store would need a round trip."""
+    assert files.missing_now("s3://bucket/x") is None

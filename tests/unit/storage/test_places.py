@@ -1,0 +1,101 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headgate.errors import BadRequest
+from headgate.storage.places import Place, parse, path_within, within
+
+
+@pytest.mark.parametrize(
+    ("location", "place"),
+    [
+        ("/x/y", Place("file", "/", "", "", "x/y")),
+        ("/x//y/", Place("file", "/", "", "", "x/y")),
+        ("file:/x/y", Place("file", "file:/", "", "", "x/y")),
+        ("file:///x/y", Place("file", "file:///", "", "", "x/y")),
+        ("file://localhost/x", Place("file", "file:///", "", "", "x")),
+        ("s3://bucket/a/b", Place("s3", "s3://bucket/", "bucket", "", "a/b")),
+        ("s3a://bucket/a/b/", Place("s3", "s3a://bucket/", "bucket", "", "a/b")),
+        ("S3://bucket", Place("s3", "S3://bucket/", "bucket", "", "")),
+        ("gs://bucket/a%20b+?#", Place("gcs", "gs://bucket/", "bucket", "", "a%20b+?#")),
+        (
+            "abfss://c@acc.dfs.core.windows.net/p/q",
+            Place("azure", "abfss://c@acc.dfs.core.windows.net/", "c", "acc", "p/q"),
+        ),
+    ],
+)
+def test_every_way_to_write_a_location_is_understood(location: str, place: Place) -> None:
+    """Schemes are told apart, and paths are taken literally."""
+    assert parse(location) == place
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "",
+        "x/y",
+        "C:\\x",
+        "http://host/x",
+        "file:x",
+        "file://host/x",
+        "file://localhost",
+        "/x/../y",
+        "/x/./y",
+        "/..",
+        "file:///x/..",
+        "s3:/bucket/x",
+        "s3://",
+        "s3:///x",
+        "s3://b/x",
+        "s3://user@bucket/x",
+        "s3://bucket:80/x",
+        "s3://bucket/x/../y",
+        "s3://bucket//x",
+        "s3://bucket/x//y",
+        "s3://bucket/x\ny",
+        "gs://../x",
+        "abfss://c@acc/p",
+        "abfss://acc.dfs.core.windows.net/p",
+    ],
+)
+def test_a_location_that_could_mean_something_else_is_refused(location: str) -> None:
+    """What is not understood exactly is never used."""
+    with pytest.raises(BadRequest):
+        parse(location)
+
+
+@pytest.mark.parametrize(
+    ("location", "prefix", "inside"),
+    [
+        ("s3://bucket/t1", "s3://bucket/t1", True),
+        ("s3a://bucket/t1/f", "s3://bucket/t1/", True),
+        ("s3://bucket/t10/f", "s3://bucket/t1", False),
+        ("s3://other/t1/f", "s3://bucket/t1", False),
+        ("gs://bucket/t1/f", "s3://bucket/t1", False),
+        ("file:///w/t", "/w", True),
+        ("/w2/t", "file:/w", False),
+        ("s3://bucket/any", "s3://bucket", True),
+    ],
+)
+def test_a_prefix_ends_at_a_segment(location: str, prefix: str, inside: bool) -> None:
+    """`t10` is no part of `t1`, however both are written."""
+    assert within(location, prefix) is inside
+
+
+@given(st.text(alphabet="ab/", max_size=8), st.text(alphabet="ab", min_size=1, max_size=3))
+def test_whatever_is_appended_to_a_prefix_after_a_slash_is_within_it(rest: str, top: str) -> None:
+    """The boundary is the slash, and nothing but the slash."""
+    assert path_within(f"{top}/{rest}", top)
+    assert not path_within(f"{top}c{rest}", top)
+
+
+@given(st.sampled_from(["/", "file:/", "file:///", "s3://bucket/", "gs://bucket/"]), st.text())
+def test_a_location_that_is_accepted_keeps_its_text(root: str, path: str) -> None:
+    """Nothing is decoded or rewritten but slashes at the end and, in file systems, twice."""
+    try:
+        place = parse(root + path)
+    except BadRequest:
+        return
+
+    assert place.location(place.path).replace("/", "") == (root + path).replace("/", "")
+    assert parse(place.location(place.path)) == place
