@@ -20,6 +20,7 @@ class Assembled(NamedTuple):
     id: int
     head: Head
     objects: list[Staged]
+    replaced: list[int]
 
 
 def assemble(draft: Draft, types: ObjectTypes, ids: Ids) -> Assembled:
@@ -31,6 +32,7 @@ def assemble(draft: Draft, types: ObjectTypes, ids: Ids) -> Assembled:
         root = draft.trees[name].root
         if root is not draft.base.root(name):
             roots[name] = encode_root(objects.store_below(root))
+    replaced = _replaced(draft)
     head = msgspec.structs.replace(
         draft.base.head,
         seq=draft.seq,
@@ -39,13 +41,13 @@ def assemble(draft: Draft, types: ObjectTypes, ids: Ids) -> Assembled:
         marks=draft.marks,
         sealed=draft.sealed,
         groups=msgspec.Raw(_encode(draft.groups)),
-        replaced=msgspec.Raw(_encode(_replaced(draft))),
+        replaced=msgspec.Raw(_encode(replaced)),
         spilled=0,
     )
     if len(bytes(head.groups)) + len(bytes(head.replaced)) > CHANGES_INLINE_BYTES_MAX:
         spilled = objects.store(Changes(head.groups, head.replaced))
         head = msgspec.structs.replace(head, groups=NOTHING, replaced=NOTHING, spilled=spilled)
-    return Assembled(objects.store(head), head, objects.all)
+    return Assembled(objects.store(head), head, objects.all, replaced)
 
 
 class _Objects:

@@ -64,7 +64,7 @@ class Cache:
             self._evictions += 1
 
     def drop(self, key: Key) -> None:
-        """Forget a value, because it was deleted."""
+        """Forget a value, because it was deleted or is hardly wanted again."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._bytes -= entry[1]

@@ -49,6 +49,11 @@ class Store:
         """Put an object that was just written into the cache."""
         self.cache.put((realm, encoded.id), value, CACHE_CHARGE_FACTOR * len(encoded.data))
 
+    def forget(self, realm: str, ids: Collection[int]) -> None:
+        """Make room: only readers of older heads still want these objects."""
+        for id in ids:
+            self.cache.drop((realm, id))
+
     def find_root(self, realm: str, head: int, index: str) -> Page | None:
         """The decoded root of a head's index, if it is in the cache."""
         return cast(Page | None, self.cache.find((realm, head, index)))
@@ -85,8 +90,7 @@ class Store:
     async def delete(self, realm: str, ids: Collection[int]) -> None:
         """Delete objects. Absent ones are ignored."""
         await self.backend.delete(realm, ids)
-        for id in ids:
-            self.cache.drop((realm, id))
+        self.forget(realm, ids)
 
     # Versioned objects: strongly consistent, one row, never cached.
 

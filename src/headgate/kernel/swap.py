@@ -24,6 +24,7 @@ async def swap_head(
     if outcome is Outcome.APPLIED:
         for staged in assembled.objects:
             store.keep(key.realm, staged.encoded, staged.value)
+        store.forget(key.realm, assembled.replaced)
     return outcome
 
 

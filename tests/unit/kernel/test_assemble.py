@@ -236,3 +236,15 @@ async def test_assembling_leaves_nothing_to_the_garbage_collector(
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+async def test_replaced_pages_leave_the_cache(kernel: Kernel, realm: RealmHandle) -> None:
+    """They make room for their successors; whoever reads the older head fetches them again."""
+    await realm.commit(POINTER, putting_all({b"%05d" % n: b"v" * 60 for n in range(500)}))
+    [before] = await realm.heads(POINTER)
+    await realm.commit(POINTER, putting(b"00000", b"changed"))
+    replaced, *kept = before.root(INDEX).children
+
+    assert kernel.store.find(realm.id, replaced) is None
+    assert all(kernel.store.find(realm.id, id) for id in kept)
+    assert await before.index(INDEX).get(b"00000") == b"v" * 60
