@@ -4,7 +4,9 @@ import asyncio
 import inspect
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from headgate.errors import HeadgateError, InvalidInput, NoNodeId, Unavailable
 from headgate.kernel import operations
@@ -44,7 +46,7 @@ class Request:
         self.future.set_exception(error)
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True):
     """What to tell a caller once its batch is settled."""
 
     request: Request

@@ -5,7 +5,9 @@ and is not at hand raises `Missing`, and it is run again once that was fetched.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+import msgspec
 
 from headgate.errors import BadName, InvalidInput, PointerSealed, TooLarge
 from headgate.ids import ID_MAX, Ids
@@ -23,7 +25,7 @@ MARK_MAX = (1 << 63) - 1
 T = TypeVar("T")
 
 
-class Savepoint(NamedTuple):
+class Savepoint(msgspec.Struct, frozen=True):
     """All that an attempt can change, as it was before."""
 
     trees: dict[str, tuple[Page, int]]
@@ -34,7 +36,7 @@ class Savepoint(NamedTuple):
     groups: int
 
 
-class Staged(NamedTuple):
+class Staged(msgspec.Struct, frozen=True, gc=False):
     """An object that is to be stored, and its stored form."""
 
     encoded: Encoded
@@ -53,6 +55,7 @@ class Draft:
         self.marks: Mapping[str, int] = dict(base.head.marks)  # shared with savepoints
         self.trees: dict[str, Tree] = {}
         self.staged: list[Staged] = []
+        self.staged_bytes = 0
         self.discarded: list[int] = []
         self.groups: list[Group] = []
         self._shelf = shelf
@@ -86,7 +89,9 @@ class Draft:
     def stage(self, value: Stored | Foreign, id: int | None = None) -> int:
         """Store this immutable object with the commit; the answer is its id."""
         id = self._ids.next() if id is None else _checked_id(id)
-        self.staged.append(Staged(self._types.encode(self.base.realm, id, value), value))
+        encoded = self._types.encode(self.base.realm, id, value)
+        self.staged.append(Staged(encoded, value))
+        self.staged_bytes += len(encoded.data)
         return id
 
     def fetch(self, id: int, cls: type[T]) -> T:
@@ -147,6 +152,7 @@ class Draft:
             else:
                 self.trees[name].root = before[0]
                 del self.trees[name].replaced[before[1] :]
+        self.staged_bytes -= sum(len(one.encoded.data) for one in self.staged[savepoint.staged :])
         del self.staged[savepoint.staged :]
         del self.discarded[savepoint.discarded :]
         self.marks = savepoint.marks
@@ -181,11 +187,6 @@ class Draft:
     def changed(self) -> bool:
         """True if any attempt did something."""
         return bool(self.groups)
-
-    @property
-    def staged_bytes(self) -> int:
-        """How large the staged objects are together."""
-        return sum(len(staged.encoded.data) for staged in self.staged)
 
     def tree(self, index: str) -> Tree:
         """The working tree of an index."""
