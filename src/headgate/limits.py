@@ -14,6 +14,8 @@ POINTER_NAME_CHARS_MAX = 256
 INDEX_NAME_CHARS_MAX = 64
 NAME_BYTES_MAX = 512  # of one level of a namespace, a table, a view
 NAMESPACE_LEVELS_MAX = 32
+PAGE_ENTRIES = 1_000  # of one answer, if a client does not say how many it wants
+PAGE_ENTRIES_MAX = 10_000  # of one answer that is asked for in pages
 
 # Index
 PAGE_BYTES_MAX = 4_096
@@ -44,6 +46,16 @@ RESOLVE_PAUSE_SECONDS_MIN = 0.01
 RESOLVE_PAUSE_SECONDS_MAX = 0.5
 CONFIRMING_READS_MAX = 16
 PURGE_ROWS_PER_CALL = 2_000
+
+# Metadata files
+MEMO_COMPRESSED_BYTES_MAX = 16_384  # compressed metadata up to this size is kept in the database
+MEMO_BYTES_MAX = 1 << 20  # larger ones are not even tried
+METADATA_FILE_BYTES_MAX = 1 << 30
+GZIP_INLINE_BYTES_MAX = 64 << 10  # more is compressed in a thread
+TABLE_COMMIT_TRIES_MAX = 32
+REPORT_BYTES_MAX = 256 << 10
+REPORTS_PER_TABLE_MAX = 100
+REPORTS_WAITING_MAX = 10_000
 
 # Ids and leases
 NODES = 1 << 10

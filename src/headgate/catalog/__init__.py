@@ -1,0 +1,1 @@
+"""What users do with a catalog, one noun per file: resolve, attempt, commit."""

@@ -1,0 +1,106 @@
+"""Catalogs of a metalake: created, listed, changed. A fresh store gets one of its own."""
+
+from typing import Any
+
+import msgspec
+
+from headgate.catalog.calls import CatalogName
+from headgate.catalog.entities import CatalogEntity, Entry, Kind
+from headgate.catalog.naming import CATALOGS, NAMES, NAMESPACES, ROOT, Names, NamesDraft
+from headgate.catalog.openings import CATALOG_POINTER, head_pointer, look
+from headgate.errors import BadRequest, CatalogExists, CatalogNotFound, RealmExists
+from headgate.kernel.draft import Draft
+from headgate.kernel.kernel import Kernel
+from headgate.model.locations import normalize
+from headgate.model.names import check_name
+from headgate.model.separators import check_names_for_nesting
+
+
+async def create_catalog(kernel: Kernel, metalake: str, new: CatalogEntity) -> CatalogEntity:
+    """Add a catalog: first what nobody can reach yet, then its name."""
+    check_name(new.name)
+    if "." in new.name:
+        raise BadRequest(
+            f"Invalid catalog name: {new.name}", why="it has a dot", fix="Choose another name"
+        )
+    for location in (new.warehouse, *new.allowed_locations):
+        normalize(location)
+    realm = kernel.realm((await kernel.realms.get(metalake)).id)
+    id = kernel.ids.next()
+    await realm.create_pointers([head_pointer(id)])
+
+    def attempt(draft: Draft) -> CatalogEntity:
+        names = NamesDraft(draft.index(NAMES))
+        if names.find(ROOT, CATALOGS, new.name) is not None:
+            raise CatalogExists(f"Catalog already exists: {metalake}.{new.name}")
+        entity = msgspec.structs.replace(new, id=id, created_ms=draft.now_ms)
+        names.put(ROOT, CATALOGS, new.name, Entry(Kind.CATALOG, id, draft.stage(entity)))
+        draft.note({"do": "create", "kind": "catalog", "name": [new.name], "by": new.created_by})
+        return entity
+
+    return await realm.commit(CATALOG_POINTER, attempt)
+
+
+async def list_catalogs(kernel: Kernel, metalake: str) -> list[CatalogEntity]:
+    """The catalogs of a metalake, by name."""
+    realm = kernel.realm((await kernel.realms.get(metalake)).id)
+    [head] = await realm.heads(CATALOG_POINTER)
+    entries = await look(
+        head.index(NAMES), lambda tree: [entry for _, entry in Names(tree).below(ROOT, CATALOGS)]
+    )
+    return [await head.get(entry.object, CatalogEntity) for entry in entries]
+
+
+async def alter_catalog(
+    kernel: Kernel, name: CatalogName, changes: dict[str, Any], separator: str
+) -> CatalogEntity:
+    """Change fields of a catalog. Nested namespaces are allowed only if no name is in the way."""
+    realm = kernel.realm((await kernel.realms.get(name.metalake)).id)
+    if changes.get("nested"):
+        await _check_names(kernel, name, separator)
+
+    def attempt(draft: Draft) -> CatalogEntity:
+        names = NamesDraft(draft.index(NAMES))
+        entry = names.find(ROOT, CATALOGS, name.catalog)
+        if entry is None:
+            raise CatalogNotFound(f"Catalog does not exist: {name}")
+        old = draft.fetch(entry.object, CatalogEntity)
+        new = msgspec.structs.replace(old, **changes)
+        if new != old:
+            moved = msgspec.structs.replace(entry, object=draft.stage(new))
+            names.put(ROOT, CATALOGS, name.catalog, moved)
+            draft.discard(entry.object)
+            draft.note({"do": "alter", "kind": "catalog", "name": [name.catalog]})
+        return new
+
+    return await realm.commit(CATALOG_POINTER, attempt)
+
+
+async def bootstrap(kernel: Kernel, metalake: str, catalog: CatalogEntity) -> None:
+    """Give a fresh store its first metalake and catalog; a store that has any is left alone."""
+    if not await kernel.realms.list():
+        try:
+            await kernel.realms.create(metalake)
+        except RealmExists:  # another node was faster
+            await kernel.realms.activate(metalake)
+    elif not any(realm.name == metalake for realm in await kernel.realms.list()):
+        return
+    if not await list_catalogs(kernel, metalake):
+        try:
+            await create_catalog(kernel, metalake, catalog)
+        except CatalogExists:
+            return
+
+
+async def _check_names(kernel: Kernel, name: CatalogName, separator: str) -> None:
+    """Refuse nested namespaces where names of the first level contain the separator."""
+    catalogs = await list_catalogs(kernel, name.metalake)
+    found = next((one for one in catalogs if one.name == name.catalog), None)
+    if found is None:
+        raise CatalogNotFound(f"Catalog does not exist: {name}")
+    realm = kernel.realm((await kernel.realms.get(name.metalake)).id)
+    [head] = await realm.heads(head_pointer(found.id))
+    names = await look(
+        head.index(NAMES), lambda tree: [name for name, _ in Names(tree).below(ROOT, NAMESPACES)]
+    )
+    check_names_for_nesting(names, separator)

@@ -1,0 +1,109 @@
+"""What the kernel stores for a catalog: entries of the name index, and the objects they name."""
+
+from enum import IntEnum
+
+import msgspec
+
+from headgate.kernel.objects import ObjectType, Stored
+
+
+class Kind(IntEnum):
+    """What an entry of the name index is. Stored: numbers are never given anew."""
+
+    CATALOG = 1
+    NAMESPACE = 2
+    TABLE = 3
+    VIEW = 4
+    FUNCTION = 5
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """The value of a name: which entity it is, and the object that holds its present state."""
+
+    kind: Kind
+    id: int
+    """Survives renaming and every change; never given to another entity."""
+    object: int
+    """The immutable object of the present state; another one after each change."""
+    owner: int = 0
+
+
+class CatalogEntity(Stored, frozen=True):
+    """A catalog: where its tables lie and how it behaves."""
+
+    id: int
+    name: str
+    warehouse: str
+    properties: dict[str, str]
+    comment: str = ""
+    nested: bool = True
+    allowed_locations: tuple[str, ...] = ()
+    created_ms: int = 0
+    created_by: str = ""
+
+
+class NamespaceEntity(Stored, frozen=True):
+    """A namespace: its properties."""
+
+    properties: dict[str, str]
+    created_ms: int = 0
+    created_by: str = ""
+
+
+class TableEntity(Stored, frozen=True):
+    """The present state of a table: which metadata file it is, and if small also its content."""
+
+    uuid: str
+    location: str
+    metadata_location: str
+    metadata: bytes = b""
+    """The content of the metadata file, empty if it is too large to be kept twice."""
+    reserved: tuple[str, ...] = ()
+    """The locations no other table or view may use."""
+    created_ms: int = 0
+    created_by: str = ""
+    changed_ms: int = 0
+    changed_by: str = ""
+
+
+class ViewEntity(TableEntity, frozen=True):
+    """The present state of a view; the same facts as a table's."""
+
+
+class FunctionEntity(Stored, frozen=True):
+    """A function, as the Iceberg REST specification describes it."""
+
+    metadata: bytes
+    metadata_location: str = ""
+
+
+class ReportEntity(Stored, frozen=True):
+    """A metrics report about a table, as a client sent it."""
+
+    table: int
+    received_ms: int
+    principal: str
+    report: bytes
+
+
+CATALOG_TYPES = (
+    ObjectType("catalog", CatalogEntity),
+    ObjectType("namespace", NamespaceEntity),
+    ObjectType("table", TableEntity),
+    ObjectType("view", ViewEntity),
+    ObjectType("function", FunctionEntity),
+    ObjectType("report", ReportEntity),
+)
+
+_decoder = msgspec.msgpack.Decoder(Entry)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def decode_entry(value: bytes) -> Entry:
+    """The entry in these bytes of an index."""
+    return _decoder.decode(value)
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """The bytes of this entry in an index."""
+    return _encoder.encode(entry)

@@ -1,0 +1,71 @@
+"""What all use cases work with: the kernel, the stores, and the way to open and commit."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from headgate.catalog.calls import Call, Done, decode_outcome, encode_outcome
+from headgate.catalog.lanes import Lanes
+from headgate.catalog.metadata_files import MetadataFiles
+from headgate.catalog.openings import Opened, Openings
+from headgate.catalog.ports import Files, Planner, Storage
+from headgate.catalog.purging import Purges
+from headgate.kernel.draft import Draft
+from headgate.kernel.kernel import Kernel
+
+
+class LakeOptions(msgspec.Struct, frozen=True):
+    """How catalogs behave, for all of them."""
+
+    separator: str = ":"
+    """Joins the levels of a namespace where they are written as one text."""
+    metadata_cache_bytes: int = 64 << 20
+    verify_metadata_files: bool = False
+    """Look for the metadata file at each load even where that takes a round trip."""
+
+
+class Lake:
+    """The catalogs of one server process."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        storage: Storage,
+        planner: Planner,
+        new_uuid: Callable[[], str],
+        options: LakeOptions,
+    ) -> None:
+        self.kernel = kernel
+        self.storage = storage
+        self.planner = planner
+        self.new_uuid = new_uuid
+        self.options = options
+        self.openings = Openings(kernel)
+        self.metadata = MetadataFiles(options.metadata_cache_bytes)
+        self.lanes = Lanes()
+        self.purges = Purges(self.openings, storage, planner, kernel.clock)
+
+    async def open(self, call: Call) -> Opened:
+        """The catalog of a call as it is now; one read of the database."""
+        return await self.openings.open(call)
+
+    def files(self, opened: Opened) -> Files:
+        """The files of a catalog."""
+        return self.storage.files(opened.allowed_locations)
+
+    def now_ms(self) -> int:
+        """The time, for metadata."""
+        return self.kernel.clock.wall_ms()
+
+    async def done_before(self, opened: Opened, what: str) -> Done | None:
+        """What an earlier delivery of this call did, None if this is the first."""
+        return await opened.done_before(what, self.now_ms())
+
+    async def commit(self, opened: Opened, what: str, attempt: Callable[[Draft], Done]) -> Done:
+        """Change a catalog once, however often the call is delivered; what it did."""
+
+        def recorded(draft: Draft) -> bytes:
+            return encode_outcome(what, attempt(draft))
+
+        record = await opened.realm.commit(opened.pointer, recorded, operation=opened.call.key)
+        return decode_outcome(record, what)

@@ -1,0 +1,192 @@
+"""Namespaces: created with their parents, listed level by level, dropped when empty."""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from headgate.catalog.calls import Call, Done
+from headgate.catalog.entities import Entry, Kind, NamespaceEntity
+from headgate.catalog.lake import Lake
+from headgate.catalog.naming import (
+    FUNCTIONS,
+    NAMES,
+    NAMESPACES,
+    RELATIONS,
+    ROOT,
+    Names,
+    NamesDraft,
+)
+from headgate.catalog.openings import Opened
+from headgate.catalog.paging import Page, Paging, one_page
+from headgate.errors import (
+    BadRequest,
+    NamespaceExists,
+    NamespaceNotEmpty,
+    NamespaceNotFound,
+    Unprocessable,
+)
+from headgate.kernel.draft import Draft
+from headgate.model.locations import check_allowed
+from headgate.model.names import Levels, check_levels, dotted
+from headgate.model.separators import check_level_in_nested
+
+LOCATION = "location"
+_CONTENTS = {NAMESPACES: "namespace", RELATIONS: "table or view", FUNCTIONS: "function"}
+
+
+class PropertyChanges(NamedTuple):
+    """Which properties were set, which were removed, which were not there to be removed."""
+
+    updated: list[str]
+    removed: list[str]
+    missing: list[str]
+
+
+async def create_namespace(
+    lake: Lake, call: Call, levels: Levels, properties: Mapping[str, str]
+) -> dict[str, str]:
+    """Make a namespace and those above it that are missing, all or none; its properties."""
+    check_levels(levels)
+    opened = await lake.open(call)
+    _check_nesting(opened, levels, lake.options.separator)
+    _check_properties(opened, properties)
+
+    def attempt(draft: Draft) -> Done:
+        names = NamesDraft(draft.index(NAMES))
+        path = names.path(levels)
+        if len(path) == len(levels):
+            raise NamespaceExists(f"Namespace already exists: {dotted(levels)}")
+        for depth in range(len(path), len(levels)):
+            parent = path[-1].id if path else ROOT
+            own = dict(properties) if depth == len(levels) - 1 else {}
+            entity = NamespaceEntity(own, draft.now_ms, call.principal)
+            entry = Entry(Kind.NAMESPACE, draft.new_id(), draft.stage(entity))
+            names.put(parent, NAMESPACES, levels[depth], entry)
+            path.append(entry)
+        draft.note({"do": "create", "kind": "namespace", "name": levels, "by": call.principal})
+        return Done([path[-1].id])
+
+    await lake.commit(opened, f"create namespace {dotted(levels)}", attempt)
+    return dict(properties)
+
+
+async def load_namespace(lake: Lake, call: Call, levels: Levels) -> dict[str, str]:
+    """The properties of a namespace."""
+    opened = await lake.open(call)
+    entry = await find_namespace(opened, levels)
+    return (await opened.head.get(entry.object, NamespaceEntity)).properties
+
+
+async def list_namespaces(lake: Lake, call: Call, parent: Levels, paging: Paging) -> Page[Levels]:
+    """The direct children of a namespace, or the first level."""
+    opened = await lake.open(call)
+    above = (await find_namespace(opened, parent)).id if parent else ROOT
+    return await opened.look(
+        lambda names: one_page(
+            ((name, (*parent, name)) for name, _ in names.below(above, NAMESPACES, paging.after)),
+            paging,
+        )
+    )
+
+
+async def update_namespace(
+    lake: Lake, call: Call, levels: Levels, updates: Mapping[str, str], removals: Collection[str]
+) -> PropertyChanges:
+    """Set and remove properties of a namespace."""
+    both = sorted(set(updates) & set(removals))
+    if both:
+        raise Unprocessable(
+            f"Invalid property changes: {', '.join(both)}",
+            why="these are both to be set and to be removed",
+            fix="Name each property once",
+        )
+    opened = await lake.open(call)
+    _check_properties(opened, updates)
+
+    def attempt(draft: Draft) -> Done:
+        names = NamesDraft(draft.index(NAMES))
+        entry = names.namespace(levels)
+        if entry is None:
+            raise no_namespace(levels)
+        old = draft.fetch(entry.object, NamespaceEntity)
+        kept = {name: value for name, value in old.properties.items() if name not in removals}
+        after = kept | dict(updates)
+        if after != old.properties:
+            object = draft.stage(msgspec.structs.replace(old, properties=after))
+            parent = names.path(levels[:-1])
+            moved = msgspec.structs.replace(entry, object=object)
+            names.put(parent[-1].id if parent else ROOT, NAMESPACES, levels[-1], moved)
+            draft.discard(entry.object)
+            draft.note({"do": "alter", "kind": "namespace", "name": levels, "by": call.principal})
+        return Done([entry.id], [name for name in removals if name in old.properties])
+
+    done = await lake.commit(opened, f"update namespace {dotted(levels)}", attempt)
+    return PropertyChanges(
+        updated=list(updates),
+        removed=[name for name in removals if name in done.words],
+        missing=[name for name in removals if name not in done.words],
+    )
+
+
+async def drop_namespace(lake: Lake, call: Call, levels: Levels) -> None:
+    """Remove a namespace that holds nothing."""
+    opened = await lake.open(call)
+
+    def attempt(draft: Draft) -> Done:
+        names = NamesDraft(draft.index(NAMES))
+        path = names.path(levels)
+        if len(path) != len(levels) or not path:
+            raise no_namespace(levels)
+        content = names.first_below(path[-1].id)
+        if content is not None:
+            raise NamespaceNotEmpty(
+                f"Namespace {dotted(levels)} is not empty",
+                why=f"it contains the {_CONTENTS.get(content[0], 'entity')} {content[1]}",
+                fix="Drop its content first; there is no cascade",
+            )
+        names.remove(path[-2].id if len(path) > 1 else ROOT, NAMESPACES, levels[-1])
+        draft.discard(path[-1].object)
+        draft.note({"do": "drop", "kind": "namespace", "name": levels, "by": call.principal})
+        return Done([path[-1].id])
+
+    await lake.commit(opened, f"drop namespace {dotted(levels)}", attempt)
+
+
+async def find_namespace(opened: Opened, levels: Levels) -> Entry:
+    """The namespace of this path."""
+    entry = await opened.look(lambda names: names.namespace(levels)) if levels else None
+    if entry is None:
+        raise no_namespace(levels)
+    return entry
+
+
+def require_namespace(names: Names, levels: Levels) -> Entry:
+    """The namespace of this path, in a commit."""
+    entry = names.namespace(levels) if levels else None
+    if entry is None:
+        raise no_namespace(levels)
+    return entry
+
+
+def no_namespace(levels: Levels) -> NamespaceNotFound:
+    """What to say of a namespace that does not exist."""
+    return NamespaceNotFound(f"Namespace does not exist: {dotted(levels)}")
+
+
+def _check_nesting(opened: Opened, levels: Levels, separator: str) -> None:
+    if opened.catalog.nested:
+        for level in levels:
+            check_level_in_nested(level, separator)
+    elif len(levels) > 1:
+        raise BadRequest(
+            f"Invalid namespace: {dotted(levels)}",
+            why=f"catalog {opened.catalog.name} has no nested namespaces",
+            fix=f"Use one level, or run `headgate catalog set {opened.catalog.name} nested=true`",
+        )
+
+
+def _check_properties(opened: Opened, properties: Mapping[str, str]) -> None:
+    location = properties.get(LOCATION)
+    if location is not None:
+        check_allowed(location, opened.allowed_locations)

@@ -1,0 +1,106 @@
+"""The name index of a catalog: who is called what, below whom.
+
+A key is the parent's id, a letter for the kind of name, and the name. So the direct children of a
+namespace lie together whatever is below them, and a path is resolved level by level into the ids
+that permissions are given on. Tables and views share one letter: a name is one or the other.
+"""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from headgate.catalog.entities import Entry, decode_entry, encode_entry
+from headgate.kernel.draft import IndexDraft
+from headgate.kernel.index import after_prefix
+from headgate.model.names import Levels
+
+NAMES = "names"
+ROOT = 0  # the parent of a catalog's first level, and of a metalake's catalogs
+
+CATALOGS = b"c"
+NAMESPACES = b"n"
+RELATIONS = b"t"  # tables and views
+FUNCTIONS = b"f"
+
+_ID_BYTES = 8
+
+
+class Readable(Protocol):
+    """An index that is read at once: a tree at hand, or the draft of a commit."""
+
+    def get(self, key: bytes) -> bytes | None: ...
+
+    def scan(self, low: bytes, high: bytes | None) -> Iterator[tuple[bytes, bytes]]: ...
+
+
+class Names:
+    """A name index, for reading. What is not at hand raises `Missing`."""
+
+    __slots__ = ("_index",)
+
+    def __init__(self, index: Readable) -> None:
+        self._index = index
+
+    def find(self, parent: int, group: bytes, name: str) -> Entry | None:
+        """The entry of this name below this parent."""
+        value = self._index.get(key_of(parent, group, name))
+        return None if value is None else decode_entry(value)
+
+    def path(self, levels: Levels) -> list[Entry]:
+        """The namespaces along a path, outermost first; shorter than it where it ends."""
+        found: list[Entry] = []
+        parent = ROOT
+        for level in levels:
+            entry = self.find(parent, NAMESPACES, level)
+            if entry is None:
+                break
+            found.append(entry)
+            parent = entry.id
+        return found
+
+    def namespace(self, levels: Levels) -> Entry | None:
+        """The namespace with this path."""
+        found = self.path(levels)
+        return found[-1] if len(found) == len(levels) else None
+
+    def below(
+        self, parent: int, group: bytes, after: str | None = None
+    ) -> Iterator[tuple[str, Entry]]:
+        """The names below a parent, in order, behind the name `after`."""
+        prefix = _prefix(parent, group)
+        low = prefix if after is None else key_of(parent, group, after) + b"\0"
+        for key, value in self._index.scan(low, after_prefix(prefix)):
+            yield key[len(prefix) :].decode(), decode_entry(value)
+
+    def first_below(self, parent: int) -> tuple[bytes, str] | None:
+        """The group and name of anything below this parent, None if there is nothing."""
+        prefix = parent.to_bytes(_ID_BYTES, "big")
+        for key, _ in self._index.scan(prefix, after_prefix(prefix)):
+            return key[_ID_BYTES : _ID_BYTES + 1], key[_ID_BYTES + 1 :].decode()
+        return None
+
+
+class NamesDraft(Names):
+    """A name index in a commit, for reading and changing."""
+
+    __slots__ = ("_draft",)
+
+    def __init__(self, draft: IndexDraft) -> None:
+        super().__init__(draft)
+        self._draft = draft
+
+    def put(self, parent: int, group: bytes, name: str, entry: Entry) -> None:
+        """Give this name to this entry."""
+        self._draft.put(key_of(parent, group, name), encode_entry(entry))
+
+    def remove(self, parent: int, group: bytes, name: str) -> None:
+        """Free this name."""
+        self._draft.remove(key_of(parent, group, name))
+
+
+def key_of(parent: int, group: bytes, name: str) -> bytes:
+    """The key of a name in the index."""
+    return _prefix(parent, group) + name.encode()
+
+
+def _prefix(parent: int, group: bytes) -> bytes:
+    return parent.to_bytes(_ID_BYTES, "big") + group

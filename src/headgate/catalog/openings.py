@@ -1,0 +1,188 @@
+"""Opening a catalog for one request: one read of all pointers that its answer depends on.
+
+Names are resolved in the heads that this read returned. What was resolved before is used again as
+long as the heads are the same: then the read is all that a request costs the database.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from headgate.catalog.calls import Call, CatalogName, Done, decode_outcome
+from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
+from headgate.errors import BackendUnavailable, CatalogNotFound, MetalakeNotFound
+from headgate.kernel import operations
+from headgate.kernel.handle import RealmHandle
+from headgate.kernel.index import HeadView, Index, open_head
+from headgate.kernel.kernel import Kernel
+from headgate.kernel.pointers import Vector
+from headgate.kernel.realms import BY_NAME, REALMS_KEY, check_active
+from headgate.kernel.records import PointerKey
+from headgate.kernel.system import SYSTEM_REALM
+from headgate.kernel.tree import Missing, Tree
+
+CATALOG_POINTER = "catalogs"
+OPENINGS_KNOWN_MAX = 10_000
+RESOLVE_TRIES_MAX = 16
+
+R = TypeVar("R")
+
+
+class Opened(NamedTuple):
+    """A catalog for one call, as it was at one instant after the call arrived."""
+
+    call: Call
+    realm: RealmHandle
+    catalog: CatalogEntity
+    head: HeadView
+
+    @property
+    def pointer(self) -> str:
+        """The pointer that commits to this catalog swap."""
+        return head_pointer(self.catalog.id)
+
+    @property
+    def allowed_locations(self) -> tuple[str, ...]:
+        """Where files of this catalog may lie."""
+        return (self.catalog.warehouse, *self.catalog.allowed_locations)
+
+    async def look(self, find: Callable[[Names], R]) -> R:
+        """What this pure function finds in the catalog's names."""
+        return await look(self.head.index(NAMES), lambda tree: find(Names(tree)))
+
+    async def done_before(self, what: str, now_ms: int) -> Done | None:
+        """What an earlier delivery of this call did, None if this is the first."""
+        key = self.call.key
+        if not key:
+            return None
+        index = self.head.index(operations.INDEX)
+        record = await look(index, lambda tree: operations.find(tree, key, now_ms))
+        return None if record is None else decode_outcome(record, what)
+
+
+class _Known(NamedTuple):
+    """What names meant under which heads."""
+
+    realm: str
+    catalog: CatalogEntity
+    vector: Vector
+
+
+class Openings:
+    """Opens catalogs by name."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._known: dict[CatalogName, _Known] = {}
+
+    async def open(self, call: Call) -> Opened:
+        """The catalog that a call is about, as it is now."""
+        name = call.catalog
+        known = self._known.get(name)
+        for _ in range(RESOLVE_TRIES_MAX):
+            if known is None:
+                realm = await self._find_realm(await self._realms(), name)
+                catalog = await self._find_catalog(realm, await self._catalogs(realm), name)
+                vector: Vector = []
+            else:
+                realm, catalog, vector = known
+            keys = [
+                REALMS_KEY,
+                PointerKey(realm, CATALOG_POINTER),
+                PointerKey(realm, head_pointer(catalog.id)),
+            ]
+            read = await self._kernel.pointers.read_together(keys, vector or None)
+            if read[:2] != vector[:2]:
+                still = await self._resolve(read, name)
+                if (still.realm, still.catalog.id) != (realm, catalog.id):
+                    known = still
+                    continue
+                catalog = still.catalog
+            self._remember(name, _Known(realm, catalog, read))
+            return await self._opened(call, realm, catalog, read[2])
+        raise BackendUnavailable(
+            f"catalog {name} cannot be opened",
+            why="it was dropped and created again and again meanwhile",
+            fix="Try again",
+        )
+
+    async def is_nested(self, call: Call) -> bool:
+        """Whether names of this catalog have levels, as far as this process has seen last.
+
+        That is needed to read a request at all, before it is worth a read of the database. Right
+        after a change the first request may be read the old way; it opens the catalog, and the
+        next is read the new way.
+        """
+        known = self._known.get(call.catalog)
+        catalog = known.catalog if known else (await self.open(call)).catalog
+        return catalog.nested
+
+    async def _resolve(self, vector: Vector, name: CatalogName) -> _Known:
+        """What the names mean under these heads."""
+        realms = await open_head(self._kernel.store, SYSTEM_REALM, vector[0])
+        realm = await self._find_realm(realms, name)
+        catalogs = await open_head(self._kernel.store, realm, vector[1])
+        return _Known(realm, await self._find_catalog(realm, catalogs, name), vector)
+
+    async def _opened(
+        self, call: Call, realm: str, catalog: CatalogEntity, head: int | None
+    ) -> Opened:
+        if head is None:
+            raise _no_catalog(call.catalog)
+        view = await open_head(self._kernel.store, realm, head)
+        if view.head.sealed:
+            raise _no_catalog(call.catalog)
+        return Opened(call, self._kernel.realm(realm), catalog, view)
+
+    async def _realms(self) -> HeadView:
+        [value] = await self._kernel.pointers.read([REALMS_KEY])
+        return await open_head(self._kernel.store, SYSTEM_REALM, value)
+
+    async def _catalogs(self, realm: str) -> HeadView:
+        [value] = await self._kernel.pointers.read([PointerKey(realm, CATALOG_POINTER)])
+        return await open_head(self._kernel.store, realm, value)
+
+    async def _find_realm(self, realms: HeadView, name: CatalogName) -> str:
+        id = await realms.index(BY_NAME).get(name.metalake.encode())
+        if id is None:
+            raise MetalakeNotFound(
+                f"Metalake does not exist: {name.metalake}",
+                fix="`headgate realm list` shows those that do",
+            )
+        await check_active(realms, id.decode())
+        return id.decode()
+
+    async def _find_catalog(
+        self, realm: str, catalogs: HeadView, name: CatalogName
+    ) -> CatalogEntity:
+        entry = await look(
+            catalogs.index(NAMES), lambda tree: Names(tree).find(ROOT, CATALOGS, name.catalog)
+        )
+        if entry is None:
+            raise _no_catalog(name)
+        return await self._kernel.store.get(realm, entry.object, CatalogEntity)
+
+    def _remember(self, name: CatalogName, known: _Known) -> None:
+        if len(self._known) >= OPENINGS_KNOWN_MAX:
+            self._known.clear()
+        self._known[name] = known
+
+
+async def look(index: Index, find: Callable[[Tree], R]) -> R:
+    """What a pure function finds in an index. What it misses is fetched, and it is run again."""
+    while True:
+        try:
+            return find(index.tree)
+        except Missing as missing:
+            await index.shelf.fetch(missing)
+
+
+def head_pointer(catalog: int) -> str:
+    """The pointer of all that a catalog holds."""
+    return f"cat/{catalog}/heads/main"
+
+
+def _no_catalog(name: CatalogName) -> CatalogNotFound:
+    return CatalogNotFound(
+        f"Catalog does not exist: {name}", fix="`headgate catalog list` shows those that do"
+    )

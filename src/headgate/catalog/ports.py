@@ -1,0 +1,111 @@
+"""What the catalog asks of the world outside: files, credentials, and plans of scans."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple, Protocol
+
+
+class Files(Protocol):
+    """The files of one catalog, by location as clients write it: `s3://bucket/key`, `file:/path`.
+
+    A location outside of what this catalog may touch is refused before anything is opened.
+    """
+
+    async def read(self, location: str) -> bytes:
+        """The content of a file; `FileMissing` if there is none."""
+        ...
+
+    async def write(self, location: str, data: bytes | Sequence[bytes]) -> None:
+        """Make a new file that survives a crash; an existing one is never overwritten."""
+        ...
+
+    async def missing(self, location: str) -> bool:
+        """True if there is certainly no such file."""
+        ...
+
+    def missing_now(self, location: str) -> bool | None:
+        """The same if it can be told without waiting, else None."""
+        ...
+
+    async def delete(self, locations: Sequence[str]) -> list[tuple[str, str]]:
+        """Delete files; absent ones are fine. What could not be deleted, and why."""
+        ...
+
+
+class StorageCredential(NamedTuple):
+    """Settings that let a client open all files below a prefix, for a time."""
+
+    prefix: str
+    config: dict[str, str]
+
+
+class Storage(Protocol):
+    """All stores this server may use."""
+
+    def files(self, roots: tuple[str, ...]) -> Files:
+        """The files below these roots."""
+        ...
+
+    def client_config(self, location: str) -> dict[str, str]:
+        """What a client needs to find the store of a location; no secrets."""
+        ...
+
+    async def credentials(self, location: str, *, write: bool) -> list[StorageCredential]:
+        """Credentials for exactly what lies below a location; empty if none can be given."""
+        ...
+
+    def credential_generation(self, location: str) -> str:
+        """Differs whenever other credentials would be given."""
+        ...
+
+    def sign(self, request: "SignRequest", locations: Sequence[str]) -> "Signed":
+        """Sign a request to a store; `Forbidden` if it reaches beyond these locations."""
+        ...
+
+
+class SignRequest(NamedTuple):
+    """A request that a client wants to send to an object store itself."""
+
+    method: str
+    url: str
+    region: str
+    headers: dict[str, list[str]]
+    body: str | None = None
+
+
+class Signed(NamedTuple):
+    """The same request, signed."""
+
+    url: str
+    headers: dict[str, list[str]]
+    cacheable: bool
+
+
+class Reached(NamedTuple):
+    """Some files that a table's metadata leads to."""
+
+    kind: str
+    paths: list[str]
+
+
+class Planner(Protocol):
+    """Work on manifests, done in other processes: it takes too long for the event loop."""
+
+    async def plan(self, metadata: bytes, request: bytes) -> bytes:
+        """The answer to a request to plan a scan, as JSON."""
+        ...
+
+    async def fetch_plan(self, metadata: bytes, plan_id: str) -> bytes:
+        """The result of an earlier plan; `PlanNotFound` if it never was."""
+        ...
+
+    def check_plan(self, plan_id: str) -> None:
+        """Refuse what is no id of a plan with `PlanNotFound`."""
+        ...
+
+    async def fetch_tasks(self, metadata: bytes, plan_task: str) -> bytes:
+        """The files of one task of a plan; `PlanTaskNotFound` if there is none."""
+        ...
+
+    def reachable(self, metadata: bytes, metadata_location: str) -> AsyncIterator[Reached]:
+        """All files of a table, leaves first, the metadata file last."""
+        ...

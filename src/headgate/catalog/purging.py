@@ -1,0 +1,140 @@
+"""Deleting the files of dropped tables: recorded with the drop, done in the background.
+
+The record is part of the commit that drops the table, so neither can be without the other. It
+leaves the catalog when every file is gone; until then each start of a server tries again.
+"""
+
+import asyncio
+import contextlib
+import logging
+
+import msgspec
+
+from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.entities import Entry, TableEntity
+from headgate.catalog.metadata_files import read_metadata
+from headgate.catalog.openings import Opened, Openings, look
+from headgate.catalog.ports import Files, Planner, Storage
+from headgate.clock import Clock
+from headgate.errors import FileMissing, HeadgateError
+from headgate.kernel.draft import Draft
+from headgate.model.locations import is_within, normalize
+from headgate.model.names import Identifier
+
+PURGE = "purge"
+PAUSE_SECONDS = 30.0  # before a purge that could not be finished is tried again
+
+logger = logging.getLogger(__name__)
+
+
+class PurgeJob(msgspec.Struct, frozen=True, array_like=True):
+    """A dropped table whose files are still to be deleted."""
+
+    table: Identifier
+    metadata_location: str
+
+
+_decoder = msgspec.msgpack.Decoder(PurgeJob)
+
+
+def record_purge(draft: Draft, identifier: Identifier, entry: Entry) -> None:
+    """Remember in the commit that drops a table that its files are to be deleted."""
+    entity = draft.fetch(entry.object, TableEntity)
+    job = PurgeJob(identifier, entity.metadata_location)
+    draft.index(PURGE).put(entry.id.to_bytes(8, "big"), msgspec.msgpack.encode(job))
+
+
+class Purges:
+    """Works off the records of the catalogs it is told of, one catalog at a time each."""
+
+    def __init__(
+        self, openings: Openings, storage: Storage, planner: Planner, clock: Clock
+    ) -> None:
+        self._openings = openings
+        self._storage = storage
+        self._planner = planner
+        self._clock = clock
+        self._tasks: dict[CatalogName, asyncio.Task[None]] = {}
+        self._again: set[CatalogName] = set()
+
+    def wake(self, opened: Opened) -> None:
+        """Work off what is recorded in this catalog."""
+        name = opened.call.catalog
+        self._again.add(name)
+        if name not in self._tasks:
+            task = asyncio.create_task(self._work(name))
+            self._tasks[name] = task
+            task.add_done_callback(lambda _: self._tasks.pop(name, None))
+
+    async def idle(self) -> None:
+        """Wait until everything that can be done is done."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+
+    async def close(self) -> None:
+        """Stop; what is not done stays recorded."""
+        for task in list(self._tasks.values()):
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def _work(self, name: CatalogName) -> None:
+        while name in self._again:
+            self._again.discard(name)
+            try:
+                if not await self._work_off(name):
+                    await self._clock.sleep(PAUSE_SECONDS)
+                    self._again.add(name)
+            except HeadgateError as error:
+                logger.warning("purging in %s failed: %s", name, error)
+                await self._clock.sleep(PAUSE_SECONDS)
+                self._again.add(name)
+
+    async def _work_off(self, name: CatalogName) -> bool:
+        """Do all jobs of a catalog once; False if some could not be finished."""
+        opened = await self._openings.open(Call(name, "headgate"))
+        index = opened.head.index(PURGE)
+        jobs = await look(index, lambda tree: list(tree.scan()))
+        finished = True
+        for key, value in jobs:
+            job = _decoder.decode(value)
+            try:
+                failed = await self._purge(opened, job)
+            except HeadgateError as error:
+                failed = str(error)
+            if failed:
+                logger.warning("table %s is not purged yet: %s", job.table, failed)
+                finished = False
+            else:
+                await self._forget(opened, key)
+        return finished
+
+    async def _purge(self, opened: Opened, job: PurgeJob) -> str:
+        """Delete all files of a table; why some are left, empty if none is."""
+        roots = opened.allowed_locations
+        files = self._storage.files(roots)
+        try:
+            metadata = await read_metadata(files, job.metadata_location)
+        except FileMissing:
+            return ""  # it goes last, so all the others went before it
+        async for batch in self._planner.reachable(metadata, job.metadata_location):
+            failed = await _delete(files, batch.paths, roots)
+            if failed:
+                return failed
+        return ""
+
+    async def _forget(self, opened: Opened, key: bytes) -> None:
+        def attempt(draft: Draft) -> None:
+            draft.index(PURGE).remove(key)
+
+        await opened.realm.commit(opened.pointer, attempt)
+
+
+async def _delete(files: Files, paths: list[str], roots: tuple[str, ...]) -> str:
+    """Delete those of these files that lie within the catalog; others are not ours to delete."""
+    ours = []
+    for path in paths:
+        with contextlib.suppress(HeadgateError):  # no location at all: nothing of ours
+            if any(is_within(normalize(path), normalize(root)) for root in roots):
+                ours.append(path)
+    failed = await files.delete(ours) if ours else []
+    return f"{failed[0][0]}: {failed[0][1]}" if failed else ""

@@ -1,0 +1,178 @@
+"""What tables and views have in common: one space of names, files, dropping and renaming."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
+
+from headgate.catalog.calls import Call, Done
+from headgate.catalog.entities import Entry, Kind, TableEntity, ViewEntity
+from headgate.catalog.lake import Lake
+from headgate.catalog.metadata_files import write_metadata
+from headgate.catalog.namespaces import find_namespace, no_namespace
+from headgate.catalog.naming import NAMES, RELATIONS, Names, NamesDraft
+from headgate.catalog.openings import Opened
+from headgate.catalog.paging import Page, Paging, one_page
+from headgate.catalog.ports import Files
+from headgate.catalog.reservations import release
+from headgate.errors import (
+    AlreadyExists,
+    FileMissing,
+    HeadgateError,
+    NotFound,
+    OutcomeUnknown,
+    TableExists,
+    TableNotFound,
+    ViewExists,
+    ViewNotFound,
+)
+from headgate.kernel.draft import Draft
+from headgate.model.names import Identifier, Levels, check_name
+
+ENTITIES: dict[Kind, type[TableEntity]] = {Kind.TABLE: TableEntity, Kind.VIEW: ViewEntity}
+_WORDS = {Kind.TABLE: "Table", Kind.VIEW: "View"}
+_EXISTS: dict[Kind, type[AlreadyExists]] = {Kind.TABLE: TableExists, Kind.VIEW: ViewExists}
+_ABSENT: dict[Kind, type[NotFound]] = {Kind.TABLE: TableNotFound, Kind.VIEW: ViewNotFound}
+
+
+class Relation(NamedTuple):
+    """A table or view as one request finds it."""
+
+    opened: Opened
+    entry: Entry
+    entity: TableEntity
+
+
+async def load_relation(lake: Lake, call: Call, identifier: Identifier, kind: Kind) -> Relation:
+    """The table or view of this name, whose metadata file must not be missing."""
+    relation = await find_relation(await lake.open(call), identifier, kind)
+    await check_file(lake, relation)
+    return relation
+
+
+async def find_relation(opened: Opened, identifier: Identifier, kind: Kind) -> Relation:
+    """The table or view of this name."""
+    entry = await opened.look(lambda names: entry_of(names, identifier))
+    if entry is None or entry.kind is not kind:
+        raise absent(identifier, kind)
+    return Relation(opened, entry, await opened.head.get(entry.object, ENTITIES[kind]))
+
+
+async def check_file(lake: Lake, relation: Relation) -> None:
+    """Refuse a table whose metadata file is gone, where that can be told cheaply."""
+    files, location = lake.files(relation.opened), relation.entity.metadata_location
+    missing = files.missing_now(location)
+    if missing is None and lake.options.verify_metadata_files:
+        missing = await files.missing(location)
+    if missing:
+        raise FileMissing(f"Failed to open input stream for file: {location}")
+
+
+async def list_relations(
+    lake: Lake, call: Call, namespace: Levels, kind: Kind, paging: Paging
+) -> Page[Identifier]:
+    """The tables or the views of a namespace, not of those below it."""
+    opened = await lake.open(call)
+    parent = (await find_namespace(opened, namespace)).id
+    return await opened.look(
+        lambda names: one_page(
+            (
+                (name, Identifier(namespace, name))
+                for name, entry in names.below(parent, RELATIONS, paging.after)
+                if entry.kind is kind
+            ),
+            paging,
+        )
+    )
+
+
+async def rename_relation(
+    lake: Lake, call: Call, source: Identifier, target: Identifier, kind: Kind
+) -> None:
+    """Give a table or view another name, in this or another namespace."""
+    check_name(target.name)
+    opened = await lake.open(call)
+
+    def attempt(draft: Draft) -> Done:
+        names = NamesDraft(draft.index(NAMES))
+        entry = entry_of(names, source)
+        if entry is None or entry.kind is not kind:
+            raise absent(source, kind)
+        parent = names.namespace(target.namespace)
+        if parent is None:
+            raise no_namespace(target.namespace)
+        taken = names.find(parent.id, RELATIONS, target.name)
+        if taken is not None:
+            raise _EXISTS[taken.kind](
+                f"Cannot rename {source} to {target}. {_WORDS[taken.kind]} already exists"
+            )
+        remove_name(names, source)
+        names.put(parent.id, RELATIONS, target.name, entry)
+        what = {"do": "rename", "kind": _word(kind), "name": source, "to": target}
+        draft.note({**what, "by": call.principal})
+        return Done([entry.id])
+
+    await lake.commit(opened, f"rename {_word(kind)} {source} to {target}", attempt)
+
+
+def drop_relation(draft: Draft, call: Call, identifier: Identifier, kind: Kind) -> Entry:
+    """Take a table or view out of its catalog, in a commit."""
+    names = NamesDraft(draft.index(NAMES))
+    entry = entry_of(names, identifier)
+    if entry is None or entry.kind is not kind:
+        raise absent(identifier, kind)
+    release(draft, draft.fetch(entry.object, ENTITIES[kind]).reserved)
+    remove_name(names, identifier)
+    draft.discard(entry.object)
+    draft.note({"do": "drop", "kind": _word(kind), "name": identifier, "by": call.principal})
+    return entry
+
+
+def entry_of(names: Names, identifier: Identifier) -> Entry | None:
+    """The entry of this name, be it a table or a view."""
+    parent = names.namespace(identifier.namespace) if identifier.namespace else None
+    return names.find(parent.id, RELATIONS, identifier.name) if parent else None
+
+
+def remove_name(names: NamesDraft, identifier: Identifier) -> None:
+    """Free the name of a table or view that is there."""
+    parent = names.namespace(identifier.namespace)
+    assert parent is not None, "it holds what is removed"
+    names.remove(parent.id, RELATIONS, identifier.name)
+
+
+def check_free(entry: Entry | None, identifier: Identifier, kind: Kind) -> None:
+    """Refuse a name that a table or view has; `kind` is what is to be created."""
+    if entry is None:
+        return
+    if entry.kind is kind:
+        raise _EXISTS[kind](f"{_WORDS[kind]} already exists: {identifier}")
+    raise _EXISTS[entry.kind](f"{_WORDS[entry.kind]} with same name already exists: {identifier}")
+
+
+def absent(identifier: Identifier, kind: Kind) -> NotFound:
+    """What to say of a table or view that does not exist."""
+    return _ABSENT[kind](f"{_WORDS[kind]} does not exist: {identifier}")
+
+
+@asynccontextmanager
+async def written(files: Files, contents: Mapping[str, bytes]) -> AsyncIterator[None]:
+    """Metadata files for the commit inside, gone again if it is certain that it was not made."""
+    try:
+        for location, data in contents.items():
+            await write_metadata(files, location, data)
+        yield
+    except OutcomeUnknown:
+        raise  # they may be in use
+    except HeadgateError:
+        await discard_files(files, list(contents))
+        raise
+
+
+async def discard_files(files: Files, locations: list[str]) -> None:
+    """Delete files nobody refers to. Where that fails they stay: orphans, and harmless."""
+    with suppress(HeadgateError):
+        await files.delete(locations)
+
+
+def _word(kind: Kind) -> str:
+    return kind.name.lower()

@@ -1,0 +1,117 @@
+"""Metrics reports of clients: what their scans and commits cost. Kept per table, newest first.
+
+Reports come with every scan, so they are gathered and stored a second's worth at a time, under a
+pointer of their own: they never hold up a commit. Those of the last second die with the server.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from typing import NamedTuple
+
+from headgate.catalog.calls import Call
+from headgate.catalog.entities import Kind, ReportEntity
+from headgate.catalog.lake import Lake
+from headgate.catalog.openings import look
+from headgate.catalog.relations import Relation, find_relation
+from headgate.errors import HeadgateError
+from headgate.kernel.draft import Draft
+from headgate.kernel.handle import RealmHandle
+from headgate.kernel.index import after_prefix
+from headgate.limits import REPORTS_PER_TABLE_MAX, REPORTS_WAITING_MAX
+from headgate.model.names import Identifier
+
+REPORTS = "reports"
+FLUSH_SECONDS = 1.0
+_ID_BYTES = 8
+
+logger = logging.getLogger(__name__)
+
+
+class _Waiting(NamedTuple):
+    realm: RealmHandle
+    pointer: str
+    report: ReportEntity
+
+
+class Reports:
+    """Gathers reports and stores them."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._waiting: deque[_Waiting] = deque(maxlen=REPORTS_WAITING_MAX)
+        self._task: asyncio.Task[None] | None = None
+
+    async def add(self, call: Call, identifier: Identifier, report: bytes) -> None:
+        """Take a report about a table, which must exist."""
+        table = await find_relation(await self._lake.open(call), identifier, Kind.TABLE)
+        entity = ReportEntity(table.entry.id, self._lake.now_ms(), call.principal, report)
+        pointer = reports_pointer(table.opened.catalog.id)
+        self._waiting.append(_Waiting(table.opened.realm, pointer, entity))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._flush_later())
+
+    async def list(self, call: Call, identifier: Identifier) -> list[ReportEntity]:
+        """The reports about a table, newest first."""
+        await self.flush()
+        table = await find_relation(await self._lake.open(call), identifier, Kind.TABLE)
+        return await _stored(table)
+
+    async def flush(self) -> None:
+        """Store what was gathered."""
+        gathered: dict[tuple[RealmHandle, str], list[ReportEntity]] = {}
+        while self._waiting:
+            realm, pointer, report = self._waiting.popleft()
+            gathered.setdefault((realm, pointer), []).append(report)
+        for (realm, pointer), reports in gathered.items():
+            await realm.create_pointers([pointer])
+            await realm.commit(pointer, lambda draft, new=reports: _store(draft, new))  # type: ignore[misc]
+
+    async def close(self) -> None:
+        """Store what was gathered, and stop."""
+        if self._task is not None:
+            self._task.cancel()
+        try:
+            await self.flush()
+        except HeadgateError as error:
+            logger.warning("metrics reports were not stored: %s", error)
+
+    async def _flush_later(self) -> None:
+        await self._lake.kernel.clock.sleep(FLUSH_SECONDS)
+        try:
+            await self.flush()
+        except HeadgateError as error:
+            logger.warning("metrics reports were not stored: %s", error)
+
+
+def reports_pointer(catalog: int) -> str:
+    """The pointer of all reports about tables of a catalog."""
+    return f"cat/{catalog}/reports"
+
+
+async def _stored(table: Relation) -> list[ReportEntity]:
+    pointer = reports_pointer(table.opened.catalog.id)
+    await table.opened.realm.create_pointers([pointer])
+    [head] = await table.opened.realm.heads(pointer)
+    prefix = table.entry.id.to_bytes(_ID_BYTES, "big")
+    ids = await look(
+        head.index(REPORTS),
+        lambda tree: [
+            int.from_bytes(key[_ID_BYTES:], "big")
+            for key, _ in tree.scan(prefix, after_prefix(prefix))
+        ],
+    )
+    return [await head.get(id, ReportEntity) for id in reversed(ids)]
+
+
+def _store(draft: Draft, reports: list[ReportEntity]) -> None:
+    """Add reports, and drop the oldest of tables that have many."""
+    index = draft.index(REPORTS)
+    for report in reports:
+        id = draft.stage(report)
+        index.put(report.table.to_bytes(_ID_BYTES, "big") + id.to_bytes(_ID_BYTES, "big"), b"")
+    for table in {report.table for report in reports}:
+        keys = [key for key, _ in index.prefix(table.to_bytes(_ID_BYTES, "big"))]
+        for key in keys[: max(len(keys) - REPORTS_PER_TABLE_MAX, 0)]:
+            index.remove(key)
+            draft.discard(int.from_bytes(key[_ID_BYTES:], "big"))

@@ -1,0 +1,1 @@
+"""The Iceberg REST protocol: each handler decodes, calls a use case, and encodes."""

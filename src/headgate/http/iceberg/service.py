@@ -1,0 +1,106 @@
+"""What the handlers of the Iceberg protocol work with, and how they read the names in a request."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+import msgspec
+
+from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.lake import Lake
+from headgate.catalog.paging import Paging, decode_token
+from headgate.catalog.reports import Reports
+from headgate.errors import BadRequest
+from headgate.http.iceberg.tokens import Tokens
+from headgate.http.request import Request
+from headgate.kernel.cache import Cache
+from headgate.limits import PAGE_ENTRIES
+from headgate.model.names import Identifier, Levels
+from headgate.model.wire_names import UNIT_SEPARATOR, levels_of, unquote_segment
+
+
+class Service(msgspec.Struct, frozen=True):
+    """What the handlers work with."""
+
+    lake: Lake
+    reports: Reports
+    tokens: Tokens
+    authenticate: Callable[[Request], str]
+    answers: Cache
+    """Bodies of answers that depend on nothing but the state of a table."""
+    metalake: str
+    catalog: str
+    """Those of requests that name none."""
+
+
+def catalog_name(service: Service, text: str) -> CatalogName:
+    """`METALAKE.CATALOG`, or `CATALOG` of the default metalake."""
+    metalake, dot, catalog = text.partition(".")
+    return CatalogName(metalake, catalog) if dot else CatalogName(service.metalake, text)
+
+
+def call_of(service: Service, request: Request) -> Call:
+    """The call that a request makes."""
+    name = catalog_name(service, unquote_segment(request.params["prefix"]))
+    return Call(name, service.authenticate(request), _key(request))
+
+
+async def namespace_of(service: Service, call: Call, request: Request) -> Levels:
+    """The namespace in the path of a request."""
+    return await _levels(service, call, request.params["namespace"])
+
+
+async def parent_of(service: Service, call: Call, request: Request) -> Levels:
+    """The namespace whose children are asked for; empty for the first level."""
+    return await _levels(service, call, request.first_encoded("parent") or "")
+
+
+async def identifier_of(service: Service, call: Call, request: Request, name: str) -> Identifier:
+    """The table, view or function in the path of a request."""
+    namespace = await namespace_of(service, call, request)
+    return Identifier(namespace, unquote_segment(request.params[name]))
+
+
+def paging_of(request: Request) -> Paging:
+    """Which page is asked for. Without a token the whole list is."""
+    token, size = request.first("pageToken"), request.first("pageSize")
+    if token is None and size is None:
+        return Paging()
+    return Paging(decode_token(token or ""), _size(size) if size else PAGE_ENTRIES)
+
+
+def flag(request: Request, name: str) -> bool:
+    """A query parameter that is true or false, in any case; absent is false."""
+    text = (request.first(name) or "false").lower()
+    if text not in {"true", "false"}:
+        raise BadRequest(f"Invalid {name}: {text[:80]}", why="it is no truth value", fix="Use true")
+    return text == "true"
+
+
+async def _levels(service: Service, call: Call, encoded: str) -> Levels:
+    nested = await service.lake.openings.is_nested(call)
+    separator = service.lake.options.separator if nested else UNIT_SEPARATOR
+    return levels_of(encoded, separator)
+
+
+def _key(request: Request) -> bytes:
+    text = request.headers.get("idempotency-key")
+    if text is None:
+        return b""
+    try:
+        return UUID(text).bytes
+    except ValueError:
+        raise BadRequest(
+            f"Invalid Idempotency-Key: {text[:80]}", why="it is no UUID", fix="Send a UUIDv7"
+        ) from None
+
+
+def _size(text: str) -> int:
+    try:
+        size = int(text)
+    except ValueError:
+        size = 0
+    if size < 1:
+        raise BadRequest(
+            f"Invalid pageSize: {text[:80]}", why="it is no number above 0", fix="Send 1 or more"
+        )
+    return size

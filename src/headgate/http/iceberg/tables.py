@@ -1,0 +1,172 @@
+"""Handlers for tables."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from headgate.catalog import tables
+from headgate.catalog.new_tables import NewTable, create_table, register_table, stage_table
+from headgate.catalog.table_commits import TableChange, commit_tables
+from headgate.errors import BadRequest
+from headgate.http.iceberg.answers import (
+    commit_answer,
+    etag,
+    is_among,
+    representation_of,
+    staged_answer,
+    table_answer,
+)
+from headgate.http.iceberg.payloads import (
+    CommitTable,
+    CommitTransaction,
+    IdentifierList,
+    RegisterTable,
+    Rename,
+    TableIdentifier,
+)
+from headgate.http.iceberg.service import (
+    Service,
+    call_of,
+    flag,
+    identifier_of,
+    namespace_of,
+    paging_of,
+)
+from headgate.http.request import JSON_CONTENT, Request, Response, decode, json_response
+from headgate.model.names import Identifier
+from headgate.model.table_requirements import decode_requirements
+from headgate.model.table_updates import decode_updates
+
+
+async def list_tables(service: Service, request: Request) -> Response:
+    """The tables of a namespace."""
+    call = call_of(service, request)
+    namespace = await namespace_of(service, call, request)
+    page = await tables.list_tables(service.lake, call, namespace, paging_of(request))
+    return json_response(200, IdentifierList(identifiers_json(page.entries), page.next))
+
+
+async def create(service: Service, request: Request) -> Response:
+    """Make a table, or stage one."""
+    call = call_of(service, request)
+    namespace = await namespace_of(service, call, request)
+    new = decode(request, NewTable)
+    if new.stage_create:
+        return staged_answer(service, await stage_table(service.lake, call, namespace, new))
+    table = await create_table(service.lake, call, namespace, new)
+    identifier = Identifier(namespace, new.name)
+    return await table_answer(service, table, identifier, representation_of(request))
+
+
+async def register(service: Service, request: Request) -> Response:
+    """Let a table that lies in storage enter the catalog."""
+    call = call_of(service, request)
+    body = decode(request, RegisterTable)
+    identifier = Identifier(await namespace_of(service, call, request), body.name)
+    table = await register_table(
+        service.lake, call, identifier, body.metadata_location, overwrite=body.overwrite
+    )
+    return await table_answer(service, table, identifier, representation_of(request))
+
+
+async def load(service: Service, request: Request) -> Response:
+    """A table, unless the client has it already."""
+    call = call_of(service, request)
+    identifier = await identifier_of(service, call, request, "table")
+    form = representation_of(request, refs=_wants_refs(request))
+    table = await tables.load_table(service.lake, call, identifier)
+    sent = request.headers.get("if-none-match")
+    if sent is not None and is_among(tag := etag(service, table, form), sent):
+        return Response(304, b"", [("ETag", tag)])
+    return await table_answer(service, table, identifier, form)
+
+
+async def exists(service: Service, request: Request) -> Response:
+    """Whether there is such a table. Its metadata file may be missing: it must be droppable."""
+    call = call_of(service, request)
+    identifier = await identifier_of(service, call, request, "table")
+    await tables.find_table(service.lake, call, identifier)
+    return Response(204)
+
+
+async def update(service: Service, request: Request) -> Response:
+    """Commit changes to a table."""
+    call = call_of(service, request)
+    identifier = await identifier_of(service, call, request, "table")
+    change = _change(identifier, decode(request, CommitTable))
+    [table] = await commit_tables(service.lake, call, [change], f"update table {identifier}")
+    return await commit_answer(service, table)
+
+
+async def commit_transaction(service: Service, request: Request) -> Response:
+    """Commit changes to several tables, all or none."""
+    call = call_of(service, request)
+    body = decode(request, CommitTransaction)
+    if not body.table_changes:
+        raise BadRequest(
+            "Invalid transaction", why="it changes no table", fix="Name at least one table"
+        )
+    changes = [_change(_own_identifier(one), one) for one in body.table_changes]
+    names = ", ".join(str(change.identifier) for change in changes)
+    await commit_tables(service.lake, call, changes, f"transaction on {names}"[:1_000])
+    return Response(204)
+
+
+async def drop(service: Service, request: Request) -> Response:
+    """Take a table out of the catalog, and with `purgeRequested` delete its files."""
+    call = call_of(service, request)
+    identifier = await identifier_of(service, call, request, "table")
+    purge = flag(request, "purgeRequested")
+    await tables.drop_table(service.lake, call, identifier, purge=purge)
+    return Response(204)
+
+
+async def unregister(service: Service, request: Request) -> Response:
+    """Take a table out of the catalog and hand its metadata back."""
+    call = call_of(service, request)
+    identifier = await identifier_of(service, call, request, "table")
+    location, raw = await tables.unregister_table(service.lake, call, identifier)
+    body = b'{"metadata-location":%b,"metadata":%b}' % (msgspec.json.encode(location), raw)
+    return Response(200, body, [JSON_CONTENT])
+
+
+async def rename(service: Service, request: Request) -> Response:
+    """Give a table another name."""
+    call = call_of(service, request)
+    body = decode(request, Rename)
+    source, target = identifier_in(body.source), identifier_in(body.destination)
+    await tables.rename_table(service.lake, call, source, target)
+    return Response(204)
+
+
+def identifiers_json(identifiers: Sequence[Identifier]) -> list[TableIdentifier]:
+    """Identifiers as clients read them."""
+    return [TableIdentifier(list(one.namespace), one.name) for one in identifiers]
+
+
+def identifier_in(body: TableIdentifier) -> Identifier:
+    """The identifier in a body."""
+    return Identifier(tuple(body.namespace), body.name)
+
+
+def _change(identifier: Identifier, body: CommitTable) -> TableChange:
+    return TableChange(
+        identifier, decode_requirements(body.requirements), decode_updates(body.updates)
+    )
+
+
+def _own_identifier(body: CommitTable) -> Identifier:
+    if body.identifier is None:
+        raise BadRequest(
+            "Invalid transaction", why="a change names no table", fix="Give each an identifier"
+        )
+    return identifier_in(body.identifier)
+
+
+def _wants_refs(request: Request) -> bool:
+    wanted = (request.first("snapshots") or "all").lower()
+    if wanted not in {"all", "refs"}:
+        raise BadRequest(
+            f"Invalid snapshots: {wanted[:80]}", why="it is unknown", fix="Use all or refs"
+        )
+    return wanted == "refs"
