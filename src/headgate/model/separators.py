@@ -92,6 +92,8 @@ def _unfit(text: str, governance: Governance) -> str:
         return f"it must be exactly one character, and this has {len(text)}"
     if text in _RESERVED:
         return _RESERVED[text]
+    if text.isalnum():
+        return "letters and digits are what names and escapes (`%2A`) are made of"
     if not text.isprintable() or text.isspace():
         return "control characters and blanks cannot be seen"
     if governance is Governance.RESTRICTED and text not in RESTRICTED:

@@ -26,7 +26,7 @@ def levels_of(encoded: str, separator: str) -> Levels:
     """The levels of a namespace in a path, or in the query's `parent`, as it came over the wire.
 
     Empty text is the catalog itself. Decoding comes before splitting, so that a separator may come
-    in any encoding, and one such as `2` does not split the escapes of other characters (`%20`).
+    in any encoding.
     """
     if not encoded:
         return ()
