@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from headgate import errors
 from headgate.errors import HeadgateError
 from headgate.http.request import Response, json_response
@@ -17,6 +19,20 @@ class Problem(NamedTuple):
     type: str
     retry: bool = False
     """Certainly nothing happened: a client may send the same request again after a while."""
+
+
+class ErrorModel(msgspec.Struct, frozen=True):
+    """An error as clients read it."""
+
+    message: str
+    type: str
+    code: int
+
+
+class ErrorAnswer(msgspec.Struct, frozen=True):
+    """The body of every answer that is an error."""
+
+    error: ErrorModel
 
 
 class Dialect:
@@ -48,8 +64,8 @@ class Dialect:
 
     def say(self, problem: Problem, message: str) -> Response:
         """A response with this message."""
-        error = {"message": message, "type": problem.type, "code": problem.status}
-        response = json_response(problem.status, {"error": error})
+        error = ErrorModel(message, problem.type, problem.status)
+        response = json_response(problem.status, ErrorAnswer(error))
         if problem.retry:
             response.headers.append(("retry-after", str(RETRY_AFTER_SECONDS)))
         if problem.status == 401:

@@ -26,7 +26,7 @@ class Parameter(msgspec.Struct, frozen=True):
     description: str = ""
 
 
-class Route(msgspec.Struct, frozen=True):
+class Route(msgspec.Struct, frozen=True, eq=False):
     """One operation: what it answers to, who answers, and what people may know about it."""
 
     method: str
@@ -48,6 +48,8 @@ class Route(msgspec.Struct, frozen=True):
     request_content: str = "application/json"
     status: int = 200
     """Of a success."""
+    other_statuses: tuple[int, ...] = ()
+    """Of other answers that are no errors and have no body, as 304."""
     errors: tuple[type[HeadgateError], ...] = ()
     """What can go wrong here besides what can go wrong everywhere."""
     writes: bool = False

@@ -1,0 +1,283 @@
+"""The ASGI application: from a request of the server to a handler, and back.
+
+It does what every protocol needs: limits, request ids, compression, errors, measures, the log. A
+request without a body is never waited for: that trip into the server costs more than all else here.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any, Self, cast
+
+import msgspec
+
+from headgate.clock import Clock
+from headgate.errors import (
+    BadRequest,
+    HeadgateError,
+    OutcomeUnknown,
+    Overloaded,
+    TooLarge,
+    Unavailable,
+)
+from headgate.http import access_log
+from headgate.http.access_log import Exchange
+from headgate.http.admission import REQUEST_SECONDS_MAX, REQUESTS_MAX, Admission
+from headgate.http.compression import COMPRESS_ABOVE_BYTES, choose_coding, compress
+from headgate.http.database_reads import count_reads
+from headgate.http.measures import Measures
+from headgate.http.request import Request, Response, headers_by_name
+from headgate.http.router import Match, Router, Surface, Unmatched
+
+BODY_BYTES_MAX = 64 << 20
+UNMATCHED = "unmatched"
+GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Opening = Callable[[], AbstractAsyncContextManager[Sequence[Surface]]]
+"""Opens what the handlers work with, and closes it at the end."""
+
+logger = logging.getLogger(__name__)
+
+
+class FrontOptions(msgspec.Struct, frozen=True):
+    """The limits of one process."""
+
+    requests_max: int = REQUESTS_MAX
+    request_seconds_max: float = REQUEST_SECONDS_MAX
+    body_bytes_max: int = BODY_BYTES_MAX
+
+
+class Front:
+    """All surfaces on one port. Open it as a context manager, or by ASGI's lifespan messages."""
+
+    def __init__(
+        self,
+        opening: Opening,
+        clock: Clock,
+        measures: Measures,
+        *,
+        seed: int,
+        options: FrontOptions = FrontOptions(),  # noqa: B008  frozen
+    ) -> None:
+        self._opening = opening
+        self._clock = clock
+        self._measures = measures
+        self._seed = seed
+        """Makes the request ids of this process differ from those of others."""
+        self._requests = 0
+        self._options = options
+        self._admission = Admission(options.requests_max, options.request_seconds_max, clock)
+        self._router = Router(())
+        self._opened = AsyncExitStack()
+        measures.add_source(lambda: {"headgate_http_requests_in_flight": self._admission.count})
+
+    async def __aenter__(self) -> Self:
+        surfaces = await self._opened.enter_async_context(self._opening())
+        self._router = Router(surfaces)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._admission.close()
+        await self._opened.aclose()
+
+    def hurry(self) -> None:
+        """End all requests under way now, because the server has no more time for them."""
+        self._admission.stop()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Serve one request, or open and close with the server."""
+        if scope["type"] == "http":
+            await self._serve(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+
+    async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
+        began = self._clock.seconds()
+        reads = count_reads()
+        headers = headers_by_name(scope["headers"])
+        request = Request(
+            scope["method"],
+            scope["raw_path"].decode("latin-1"),
+            raw_query=scope["query_string"].decode("latin-1"),
+            headers=headers,
+            id=self._request_id(headers.get("x-request-id")),
+        )
+        match = self._router.match(request.method, request.path)
+        if isinstance(match, Match):
+            route, path = match.route, match.surface.prefix + match.route.template
+            request.params = match.params
+            response = await self._admit(match, request, receive)
+        else:
+            route, path = None, UNMATCHED
+            response = _unmatched(match, request)
+        body = await _ready(response, request)
+        await _send(response, body, request, send)
+        seconds = self._clock.seconds() - began
+        self._measures.count(route, path, response.status, seconds, reads.count)
+        if access_log.logger.isEnabledFor(logging.INFO) and not (route and route.probe):
+            exchange = Exchange(
+                request,
+                path,
+                status=response.status,
+                bytes=len(body),
+                reads=reads.count,
+                seconds=seconds,
+            )
+            access_log.write(exchange)
+
+    def _request_id(self, given: str | None) -> str:
+        """The client's own id if it can be put into a log as it is, else a new one."""
+        if given is not None and GOOD_REQUEST_ID.fullmatch(given):
+            return given
+        self._requests += 1
+        return f"{self._seed:016x}-{self._requests:x}"
+
+    async def _admit(self, match: Match, request: Request, receive: Receive) -> Response:
+        """Serve a request within the limits, or say why not. Probes are always let in."""
+        if match.route.probe:
+            return await self._handle(match, request, receive)
+        admission = self._admission
+        if admission.full:
+            self._measures.refused += 1
+            return match.surface.dialect.answer(_too_many(admission.count))
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        admission.enter(task)
+        try:
+            return await self._handle(match, request, receive)
+        except asyncio.CancelledError:
+            if not admission.was_late(task):
+                raise
+            return match.surface.dialect.answer(self._late(match, request))
+        finally:
+            admission.leave(task)
+
+    async def _handle(self, match: Match, request: Request, receive: Receive) -> Response:
+        dialect = match.surface.dialect
+        try:
+            if _has_body(request):
+                request.body = await self._read_body(request, receive)
+            return await match.route.handler(match.surface.services, request)
+        except HeadgateError as error:
+            response = dialect.answer(error)
+            if response.status >= 500:
+                logger.warning("%s failed: %s", match.route.operation, error, extra=_about(request))
+            return response
+        except Exception:
+            logger.exception("%s failed unexpectedly", match.route.operation, extra=_about(request))
+            return dialect.say(
+                dialect.unexpected,
+                f"Headgate failed unexpectedly. Its log says more about request {request.id}",
+            )
+
+    async def _read_body(self, request: Request, receive: Receive) -> bytes:
+        limit = self._options.body_bytes_max
+        length = request.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > limit:
+            raise _too_large(limit)
+        chunks: list[bytes] = []
+        total = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise BadRequest("the request is not complete", why="the client went away")
+            chunk = message.get("body", b"")
+            total += len(chunk)
+            if total > limit:
+                raise _too_large(limit)
+            chunks.append(chunk)
+            if not message.get("more_body", False):
+                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def _late(self, match: Match, request: Request) -> HeadgateError:
+        seconds = self._options.request_seconds_max
+        what = f"{match.route.operation} was given up"
+        logger.warning("%s after at most %g s", what, seconds, extra=_about(request))
+        if match.route.writes and (request.body or not _has_body(request)):
+            return OutcomeUnknown(
+                what, why="its time was up", fix="Read what it was to change before trying again"
+            )
+        return Unavailable(what, why="its time was up", fix="Try again")
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """ASGI's lifespan: opened and closed by messages."""
+        await receive()
+        try:
+            await self.__aenter__()
+        except Exception as error:  # noqa: BLE001  the server is told, whatever it is
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.__aexit__()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def _has_body(request: Request) -> bool:
+    headers = request.headers
+    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+
+
+def _unmatched(match: Unmatched, request: Request) -> Response:
+    dialect = match.dialect
+    if not match.allowed:
+        return dialect.say(
+            dialect.unknown_path, f"No route for request: {request.method} {request.path[:200]}"
+        )
+    allowed = ", ".join(sorted(match.allowed))
+    response = dialect.say(
+        dialect.unknown_method,
+        f"No route for request: {request.method} {request.path[:200]}: "
+        f"this path knows only {allowed}",
+    )
+    response.headers.append(("allow", allowed))
+    return response
+
+
+async def _ready(response: Response, request: Request) -> bytes:
+    """The body as it is sent: in one piece, and compressed if that is asked for and worth it."""
+    body = response.body
+    if type(body) is list:
+        body = b"".join(body)
+    body = cast("bytes", body)
+    if len(body) <= COMPRESS_ABOVE_BYTES:
+        return body
+    if any(name.lower() == "content-encoding" for name, _ in response.headers):
+        return body
+    response.headers.append(("vary", "accept-encoding"))
+    coding = choose_coding(request.headers.get("accept-encoding", ""))
+    if coding is None:
+        return body
+    response.headers.append(("content-encoding", coding))
+    return await compress(body, coding)
+
+
+async def _send(response: Response, body: bytes, request: Request, send: Send) -> None:
+    headers = [
+        (name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers
+    ]
+    headers.append((b"x-request-id", request.id.encode()))
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _about(request: Request) -> dict[str, object]:
+    return {"fields": {"request_id": request.id, "method": request.method, "path": request.path}}
+
+
+def _too_many(count: int) -> Overloaded:
+    return Overloaded(
+        "the server is busy", why=f"{count} requests are under way", fix="Try again later"
+    )
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(
+        "the request is too large",
+        why=f"its body has more than the allowed {limit} bytes",
+        fix="Send less at once",
+    )

@@ -1,0 +1,1 @@
+"""Headgate's own surface: probes, measures, settings, documents."""

@@ -1,0 +1,107 @@
+"""The routes of this surface."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from headgate.http.management import health
+from headgate.http.management.health import Health
+from headgate.http.management.services import Management
+from headgate.http.measures import prometheus_text
+from headgate.http.problems import PLAIN
+from headgate.http.request import JSON_CONTENT, Request, Response, json_response
+from headgate.http.router import Route, Surface
+
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class SettingList(msgspec.Struct, frozen=True):
+    """All settings, as they are in force."""
+
+    settings: list[dict[str, object]]
+
+
+def management_surface(services: Management) -> Surface:
+    """The routes of this surface, with the documents that these services hold."""
+    return Surface("", [*ROUTES, *document_routes(services.documents)], services, PLAIN)
+
+
+def document_routes(paths: Iterable[str]) -> list[Route]:
+    """A route for each OpenAPI document."""
+    return [
+        Route("GET", path, document, f"document:{path}", "An OpenAPI document", ("management",))
+        for path in paths
+    ]
+
+
+async def metrics(services: Management, _request: Request) -> Response:
+    """The numbers of all processes of this server."""
+    text = prometheus_text(services.measures.samples())
+    return Response(200, text.encode(), [("content-type", PROMETHEUS)])
+
+
+async def settings(services: Management, _request: Request) -> Response:
+    """The settings in force."""
+    return json_response(200, SettingList([dict(setting) for setting in services.settings]))
+
+
+async def document(services: Management, request: Request) -> Response:
+    """The OpenAPI document that is served at this path."""
+    return Response(200, services.documents[request.path.rstrip("/")], [JSON_CONTENT])
+
+
+_PROBES = ("probes",)
+_OWN = ("management",)
+
+ROUTES = (
+    Route(
+        "GET",
+        "/health",
+        health.ready,
+        "health",
+        "Whether the server can serve",
+        _PROBES,
+        response=Health,
+        probe=True,
+    ),
+    Route(
+        "GET",
+        "/health/live",
+        health.live,
+        "live",
+        "Whether the process answers",
+        _PROBES,
+        response=Health,
+        probe=True,
+    ),
+    Route(
+        "GET",
+        "/health/ready",
+        health.ready,
+        "ready",
+        "Whether the server can serve",
+        _PROBES,
+        response=Health,
+        probe=True,
+    ),
+    Route(
+        "GET",
+        "/metrics",
+        metrics,
+        "metrics",
+        "Numbers for Prometheus",
+        _PROBES,
+        response=str,
+        content=PROMETHEUS,
+        probe=True,
+    ),
+    Route(
+        "GET",
+        "/management/v1/settings",
+        settings,
+        "listSettings",
+        "Settings as they are in force",
+        _OWN,
+        response=SettingList,
+    ),
+)

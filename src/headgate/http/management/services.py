@@ -1,0 +1,29 @@
+"""What the handlers of this surface work with."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from headgate.http.shared_measures import SharedMeasures
+from headgate.kernel.kernel import Kernel
+from headgate.kernel.realms import REALMS_KEY
+
+
+class Management(NamedTuple):
+    """Everything about the server itself."""
+
+    check: Callable[[], Awaitable[object]]
+    """Does what every request needs; its error says why the server cannot serve."""
+    measures: SharedMeasures
+    settings: Sequence[Mapping[str, object]] = ()
+    """As they are shown: secrets masked."""
+    documents: Mapping[str, bytes] = {}
+    """OpenAPI documents by the path they are served at."""
+
+
+def kernel_check(kernel: Kernel) -> Callable[[], Awaitable[object]]:
+    """Reads one pointer, as every request does."""
+
+    async def check() -> object:
+        return await kernel.pointers.read([REALMS_KEY])
+
+    return check

@@ -1,0 +1,1 @@
+"""Server processes: sockets, signals, one Granian server in each process."""

@@ -1,0 +1,173 @@
+"""One server process: a front behind Granian, from its first answer to its last."""
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any, Protocol, Self
+
+import uvloop
+from granian._granian import SocketHolder
+from granian.constants import HTTPModes, Interfaces
+from granian.server.embed import Server
+
+from headgate.errors import Unavailable
+from headgate.server.listening import BACKLOG_CONNECTIONS
+
+CONNECTIONS_MAX = 65_536  # of one process; how many requests are served is the front's decision
+FINISH_SECONDS = 6.0  # for requests under way when the server stops
+GIVE_UP_SECONDS = 1.0  # for their answers, when they were ended
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Stop = Callable[[], None]
+
+logger = logging.getLogger(__name__)
+
+
+class Application(Protocol):
+    """An ASGI application that is opened and closed."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        ...
+
+    def hurry(self) -> None:
+        """End all requests under way."""
+        ...
+
+
+class GranianServer(Server):
+    """Granian in this process and on our own socket."""
+
+    def __init__(self, application: Application, listener: socket.socket) -> None:
+        super().__init__(
+            application,
+            interface=Interfaces.ASGINL,
+            http=HTTPModes.http1,
+            websockets=False,
+            backlog=BACKLOG_CONNECTIONS,
+            backpressure=CONNECTIONS_MAX,
+            log_enabled=False,
+        )
+        self._listener = listener
+
+    def _init_shared_socket(self) -> None:
+        """Granian would make one of its own, that others can share and whose port is fixed."""
+        make: Any = SocketHolder  # its declaration lacks the arguments
+        holder: Any = make(self._listener.detach(), False, BACKLOG_CONNECTIONS)  # closes it
+        self._shd = holder
+
+
+class Stopping:
+    """Somebody says stop. That is obeyed in good order; while the application opens, at once."""
+
+    def __init__(self) -> None:
+        self._main = asyncio.current_task()
+        self._said = asyncio.Event()
+        self._serving = False
+
+    def say(self) -> None:
+        """The server shall stop."""
+        self._said.set()
+        if not self._serving and self._main is not None:
+            self._main.cancel()
+
+    async def wait(self) -> None:
+        """Return when it shall stop."""
+        self._serving = True
+        await self._said.wait()
+
+
+def stop_on_signals(stop: Stop) -> None:
+    """SIGTERM and SIGINT say stop."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+
+
+def run_process(
+    application: Application,
+    listener: socket.socket,
+    ready: Callable[[], None],
+    until: Callable[[Stop], None] = stop_on_signals,
+) -> None:
+    """Serve in this thread until told to stop. `ready` is called at the first answer.
+
+    `until` is called once, inside of the loop, with what tells the server to stop.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, suppress(_Stopped):
+        runner.run(_serve(application, listener, ready, until))
+
+
+class _Stopped(Exception):
+    """Stopped before it served."""
+
+
+async def _serve(
+    application: Application,
+    listener: socket.socket,
+    ready: Callable[[], None],
+    until: Callable[[Stop], None],
+) -> None:
+    stopping = Stopping()
+    until(stopping.say)
+    try:
+        await application.__aenter__()
+    except asyncio.CancelledError:
+        raise _Stopped from None
+    try:
+        gc.collect()
+        gc.freeze()  # what lives as long as the process is not looked at again and again
+        place = listener.getsockname()
+        server = GranianServer(application, listener)
+        serving = asyncio.create_task(server.serve())
+        announcing = asyncio.create_task(_announce(listener.family, place, ready))
+        told = asyncio.create_task(stopping.wait())
+        await asyncio.wait({serving, told}, return_when=asyncio.FIRST_COMPLETED)
+        announcing.cancel()
+        told.cancel()
+        if serving.done():
+            raise Unavailable(
+                "the server has stopped by itself",
+                why=str(serving.exception() or "nobody knows"),
+                fix="Start it again",
+            )
+        await _stop(application, server, serving)
+    finally:
+        await application.__aexit__()
+
+
+async def _announce(family: int, place: Any, ready: Callable[[], None]) -> None:  # noqa: ANN401
+    """Call `ready` when the server at this place has answered once."""
+    loop = asyncio.get_running_loop()
+    with socket.socket(family, socket.SOCK_STREAM) as caller:
+        caller.setblocking(False)
+        await loop.sock_connect(caller, place)
+        request = b"GET /health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+        await loop.sock_sendall(caller, request)
+        await loop.sock_recv(caller, 1)
+    ready()
+
+
+async def _stop(
+    application: Application, server: GranianServer, serving: asyncio.Task[None]
+) -> None:
+    """Accept no more, finish what is under way; what takes too long is ended."""
+    server.stop()  # type: ignore[no-untyped-call]
+    _, late = await asyncio.wait({serving}, timeout=FINISH_SECONDS)
+    if late:
+        logger.warning("requests were still under way after %g s and are ended", FINISH_SECONDS)
+        application.hurry()
+        _, late = await asyncio.wait({serving}, timeout=GIVE_UP_SECONDS)
+    for task in late:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,44 @@
+"""Serve an application on one port, by one process or by several."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from headgate.clock import Clock
+from headgate.errors import BadSetting
+from headgate.server.listening import listen
+from headgate.server.process import run_process
+from headgate.server.supervisor import Load, Supervisor
+
+PROCESSES_MAX = 256
+
+
+def serve(
+    load: Load,
+    *,
+    host: str,
+    port: int,
+    processes: int,
+    ready: Callable[[str], None],
+    clock: Clock,
+) -> None:
+    """Serve until SIGTERM or SIGINT. `ready` is called with the URL when the first answer came.
+
+    One process serves by itself. Several are children of this one, which only watches them.
+    """
+    if not 1 <= processes <= PROCESSES_MAX:
+        raise BadSetting(
+            f"{processes} processes cannot be used",
+            why=f"allowed are 1 to {PROCESSES_MAX}",
+            fix="Choose one for SQLite, one for each core for a database server",
+        )
+    listeners = listen(host, port, processes)
+    try:
+        if processes == 1:
+            run_process(load(None), listeners.sockets[0], lambda: ready(listeners.url))
+        else:
+            with tempfile.TemporaryDirectory(prefix="headgate-") as shared:
+                supervisor = Supervisor(load, listeners.sockets, Path(shared), clock)
+                supervisor.run(lambda: ready(listeners.url))
+    finally:
+        listeners.close()
