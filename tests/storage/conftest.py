@@ -1,0 +1,40 @@
+"""These tests need a real S3 server: moto always, and MinIO in `./test full`.
+
+moto is installed from PyPI with the other test tools and enforces no policies; MinIO does, and is
+built with Go into the user's cache the first time, which takes ten minutes.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from headgate.storage.files import StorageFiles
+from headgate.storage.options import StorageOptions
+from headgate.testing.object_stores import MinioServer, MotoServer, S3Server
+from tests.conftest import FULL
+
+SERVERS: list[Callable[[], S3Server]] = [MotoServer, MinioServer] if FULL else [MotoServer]
+BUCKETS = itertools.count(1)
+
+
+@pytest.fixture(scope="session", params=SERVERS)
+def s3_server(request: pytest.FixtureRequest) -> Iterator[S3Server]:
+    """Each S3 server of this run."""
+    with request.param() as server:
+        yield server
+
+
+@pytest.fixture
+def bucket(s3_server: S3Server) -> str:
+    """A new, empty bucket."""
+    name = f"bucket-{next(BUCKETS)}"
+    s3_server.create_bucket(name)
+    return name
+
+
+@pytest.fixture
+def files(s3_server: S3Server) -> StorageFiles:
+    """Files with all rights."""
+    options = StorageOptions(s3=s3_server.options(), allowed_endpoints=(s3_server.url,))
+    return StorageFiles(options)
