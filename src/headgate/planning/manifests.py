@@ -1,0 +1,162 @@
+"""Reading manifest lists and manifests of every format version with pyiceberg's Avro reader."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from pyiceberg.avro.file import AvroFile
+from pyiceberg.io import InputFile, InputStream
+from pyiceberg.manifest import (
+    MANIFEST_ENTRY_SCHEMAS,
+    MANIFEST_LIST_FILE_SCHEMAS,
+    DataFile,
+    DataFileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    PartitionFieldSummary,
+)
+
+from headgate.errors import BadMetadata, HeadgateError
+from headgate.planning.files import OpenFiles
+from headgate.planning.table import Snapshot
+
+FORMAT: Literal[3] = (
+    3  # its schema reads the manifests of all versions: what is missing has a default
+)
+# Positions of the fields that pyiceberg's DataFile has no names for.
+FILE_FORMAT = 2
+FIRST_ROW_ID, REFERENCED_DATA_FILE, CONTENT_OFFSET, CONTENT_SIZE = 16, 17, 18, 19
+
+
+class Loaded(InputFile):
+    """A file that was read, in the form that pyiceberg's reader takes."""
+
+    def __init__(self, location: str, data: bytes) -> None:
+        super().__init__(location)
+        self._data = data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def exists(self) -> bool:
+        return True
+
+    def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002, FBT001, FBT002
+        return io.BytesIO(self._data)
+
+
+@dataclass
+class Entry:
+    """A file in a manifest, with what it inherits from the manifest."""
+
+    status: ManifestEntryStatus
+    snapshot_id: int | None
+    sequence_number: int
+    file: DataFile
+
+    @property
+    def live(self) -> bool:
+        return self.status != ManifestEntryStatus.DELETED
+
+
+def manifest_list(files: OpenFiles, snapshot: Snapshot) -> list[ManifestFile]:
+    """The manifests of a snapshot in their stored order."""
+    if snapshot.manifest_list is None:
+        return [_listed(files, snapshot, path) for path in snapshot.manifests or []]
+    data = files.read(snapshot.manifest_list)
+    with _understood("manifest list", snapshot.manifest_list):
+        return list(_list_reader(snapshot.manifest_list, data))
+
+
+def entries(files: OpenFiles, manifest: ManifestFile) -> Iterator[Entry]:
+    """The entries of a manifest, those of deleted files too, in their stored order."""
+    path = manifest.manifest_path
+    data = files.read(path)
+    with _understood("manifest", path):
+        next_row_id = manifest[-1]
+        for row in _reader(path, data):
+            entry = _inherit(row, manifest)
+            if entry.live and entry.file.content == DataFileContent.DATA:
+                next_row_id = _number_rows(entry.file, next_row_id)
+            yield entry
+
+
+def paths(files: OpenFiles, manifest: ManifestFile) -> Iterator[str]:
+    """The locations of all files that a manifest names."""
+    data = files.read(manifest.manifest_path)
+    with _understood("manifest", manifest.manifest_path):
+        for row in _reader(manifest.manifest_path, data):
+            yield row.data_file.file_path
+
+
+def _list_reader(path: str, data: bytes) -> AvroFile[ManifestFile]:
+    return AvroFile[ManifestFile](
+        Loaded(path, data),
+        MANIFEST_LIST_FILE_SCHEMAS[FORMAT],
+        read_types={-1: ManifestFile, 508: PartitionFieldSummary},
+        read_enums={517: ManifestContent},
+    ).__enter__()
+
+
+def _reader(path: str, data: bytes) -> AvroFile[ManifestEntry]:
+    return AvroFile[ManifestEntry](
+        Loaded(path, data),
+        MANIFEST_ENTRY_SCHEMAS[FORMAT],
+        read_types={-1: ManifestEntry, 2: DataFile},
+        read_enums={0: ManifestEntryStatus, 134: DataFileContent},
+    ).__enter__()  # it parses the header, and has nothing to close
+
+
+def _inherit(row: ManifestEntry, manifest: ManifestFile) -> Entry:
+    """Snapshot, sequence number and spec come from the manifest where the entry has none."""
+    number = row.sequence_number
+    if number is None:
+        number = manifest.sequence_number or 0
+    snapshot_id = row.snapshot_id
+    if snapshot_id is None:
+        snapshot_id = manifest.added_snapshot_id
+    row.data_file.spec_id = manifest.partition_spec_id
+    return Entry(row.status, snapshot_id, number, row.data_file)
+
+
+def _number_rows(file: DataFile, next_row_id: int | None) -> int | None:
+    """Give a file without row ids the next ones; without a start in the manifest there are none."""
+    if next_row_id is None:
+        file[FIRST_ROW_ID] = None
+    elif file[FIRST_ROW_ID] is None:
+        file[FIRST_ROW_ID] = next_row_id
+        next_row_id += file.record_count
+    return next_row_id
+
+
+def _listed(files: OpenFiles, snapshot: Snapshot, path: str) -> ManifestFile:
+    """A manifest of a snapshot that has no manifest list: only its own header knows its spec."""
+    data = files.read(path)
+    with _understood("manifest", path):
+        meta = _reader(path, data).header.meta
+        return ManifestFile.from_args(
+            FORMAT,
+            manifest_path=path,
+            manifest_length=len(data),
+            partition_spec_id=int(meta.get("partition-spec-id", 0)),
+            content=ManifestContent.DATA,
+            sequence_number=0,
+            min_sequence_number=0,
+            added_snapshot_id=snapshot.snapshot_id,
+        )
+
+
+@contextmanager
+def _understood(what: str, path: str) -> Iterator[None]:
+    try:
+        yield
+    except (HeadgateError, GeneratorExit):
+        raise
+    except Exception as error:
+        raise BadMetadata(
+            f"Cannot read the {what} {path}", why=f"{type(error).__name__}: {error}"
+        ) from error

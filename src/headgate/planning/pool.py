@@ -1,0 +1,218 @@
+"""A pool of worker processes for work that would hold up the event loop.
+
+No process exists before the first job, and none stays after an idle time. One job runs in a worker
+at a time. A job that is cancelled or too slow is ended by killing its worker; nothing else can stop
+a computation for sure. Another worker takes its place when the next job comes.
+"""
+
+import asyncio
+import logging
+import sys
+from asyncio.subprocess import Process, SubprocessStreamProtocol
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from headgate import errors
+from headgate.errors import Closed, HeadgateError, Overloaded, Unavailable
+from headgate.planning.frames import ANSWER, END, FAILED, ITEM, PART, PARTS, Failure
+
+COMMAND = (sys.executable, "-P", "-m", "headgate.planning.worker")
+CHUNK_BYTES = 1 << 18  # what the loop copies at a time
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class PoolOptions:
+    """How many processes, how many callers may wait for them, and for how long."""
+
+    workers: int = 2
+    waiting_max: int = 64
+    idle_seconds: float = 60.0
+    deadline_seconds: float = 60.0
+    """From a request, or from the answer before, to the next answer."""
+
+
+class WorkerPool:
+    """Runs named jobs in worker processes."""
+
+    def __init__(
+        self, options: PoolOptions | None = None, *, command: Sequence[str] = COMMAND
+    ) -> None:
+        self._options = options or PoolOptions()
+        self._command = command
+        self._slots = asyncio.Semaphore(self._options.workers)
+        self._waiting = 0
+        self._closed = False
+        self._workers: set[Worker] = set()
+        self._idle: list[Worker] = []
+        self._endings: set[asyncio.Task[int]] = set()
+
+    @property
+    def processes(self) -> int:
+        """How many workers exist now."""
+        return len(self._workers)
+
+    async def run(self, job: str, *arguments: bytes) -> bytes:
+        """The one answer of a job."""
+        async with aclosing(self.stream(job, *arguments)) as answers:
+            items = [item async for item in answers]
+        assert len(items) == 1, f"{job} gave {len(items)} answers"
+        return items[0]
+
+    async def stream(self, job: str, *arguments: bytes) -> AsyncGenerator[bytes, None]:
+        """The answers of a job as they come. Close it (`aclosing`) if you stop early."""
+        async with self._slot(), self._lent() as worker:
+            await self._in_time(worker.send([job.encode(), *arguments]))
+            while True:
+                kind, payload = await self._in_time(worker.receive())
+                if kind != ITEM:
+                    break
+                yield payload
+            worker.free = True
+        if kind == FAILED:
+            raise _error(msgspec.msgpack.decode(payload, type=Failure))
+        assert kind == END
+
+    async def close(self) -> None:
+        """End all workers. Jobs that still run fail."""
+        self._closed = True
+        for worker in list(self._workers):
+            self._end(worker)
+        await asyncio.gather(*self._endings)
+
+    @asynccontextmanager
+    async def _slot(self) -> AsyncIterator[None]:
+        if self._slots.locked() and self._waiting >= self._options.waiting_max:
+            raise Overloaded(
+                "Too many requests are waiting for a worker process",
+                why=f"{self._waiting} wait for {self._options.workers} workers",
+                fix="Try again later",
+            )
+        self._waiting += 1
+        try:
+            await self._slots.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+    @asynccontextmanager
+    async def _lent(self) -> AsyncIterator["Worker"]:
+        """A worker for one job. It is kept only if the job came to its end."""
+        if self._closed:
+            raise Closed("Cannot start a job", why="the server is shutting down")
+        worker = self._take() or await self._start()
+        try:
+            yield worker
+        finally:
+            if worker.free and not self._closed:
+                self._park(worker)
+            else:
+                self._end(worker)
+
+    def _take(self) -> "Worker | None":
+        """An idle worker that is still alive: the last one used, so that others become old."""
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.retirement:
+                worker.retirement.cancel()
+            if worker.process.returncode is None:
+                worker.free = False
+                return worker
+            self._end(worker)
+        return None
+
+    async def _start(self) -> "Worker":
+        loop = asyncio.get_running_loop()
+        transport, protocol = await loop.subprocess_exec(
+            lambda: SubprocessStreamProtocol(limit=CHUNK_BYTES, loop=loop),
+            *self._command,
+            stderr=None,
+        )
+        worker = Worker(Process(transport, protocol, loop), transport)
+        self._workers.add(worker)
+        return worker
+
+    def _park(self, worker: "Worker") -> None:
+        self._idle.append(worker)
+        loop = asyncio.get_running_loop()
+        worker.retirement = loop.call_later(self._options.idle_seconds, self._end, worker)
+
+    def _end(self, worker: "Worker") -> None:
+        self._workers.discard(worker)
+        if worker in self._idle:
+            self._idle.remove(worker)
+        if worker.retirement:
+            worker.retirement.cancel()
+        worker.transport.close()  # kills; and unlike `kill` alone, never waits for unread answers
+        ending = asyncio.ensure_future(worker.process.wait())
+        self._endings.add(ending)
+        ending.add_done_callback(self._endings.discard)
+
+    async def _in_time(self, step: Awaitable[T]) -> T:
+        """A step of a job: done before the deadline, by a worker that lives."""
+        try:
+            async with asyncio.timeout(self._options.deadline_seconds):
+                return await step
+        except TimeoutError as error:
+            raise Unavailable(
+                "The request was given up",
+                why=f"no answer within {self._options.deadline_seconds:g} s",
+                fix="Try again, or ask for less",
+            ) from error
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            logger.warning("a worker process ended in the middle of a job")
+            raise Unavailable(
+                "The request was not answered",
+                why="the worker process that handled it ended",
+                fix="Try again; if it happens again, see whether the machine is short of memory",
+            ) from error
+
+
+@dataclass(eq=False)
+class Worker:
+    """One worker process and its pipes."""
+
+    process: Process
+    transport: asyncio.SubprocessTransport
+    free: bool = False
+    """True when no job is under way, so that the next answer belongs to the next request."""
+    retirement: asyncio.TimerHandle | None = None
+
+    async def send(self, parts: Sequence[bytes]) -> None:
+        pipe = self.process.stdin
+        assert pipe is not None
+        pipe.write(PARTS.pack(len(parts)))
+        for part in parts:
+            pipe.write(PART.pack(len(part)))
+            for start in range(0, len(part), CHUNK_BYTES):
+                pipe.write(part[start : start + CHUNK_BYTES])
+                await pipe.drain()
+        await pipe.drain()
+
+    async def receive(self) -> tuple[bytes, bytes]:
+        pipe = self.process.stdout
+        assert pipe is not None
+        kind, size = ANSWER.unpack(await pipe.readexactly(ANSWER.size))
+        chunks = []
+        while size:
+            chunks.append(await pipe.readexactly(min(size, CHUNK_BYTES)))
+            size -= len(chunks[-1])
+        return kind, b"".join(chunks)
+
+
+def _error(failure: Failure) -> HeadgateError:
+    found = getattr(errors, failure.error, None)
+    if isinstance(found, type) and issubclass(found, HeadgateError):
+        return found(failure.what, why=failure.why, fix=failure.fix)
+    logger.error("a job failed in a worker process:\n%s", failure.what)
+    return HeadgateError("The request failed", why="a worker process met an unexpected error")
