@@ -1,0 +1,88 @@
+"""Iceberg's primitive types: how they are written, since which format version, what fits them."""
+
+import re
+
+from headgate.errors import BadMetadata
+
+DEFAULTS_SINCE_VERSION = 3
+_SINCE_VERSION = {
+    "timestamp_ns": 3,
+    "timestamptz_ns": 3,
+    "unknown": 3,
+    "variant": 3,
+    "geometry": 3,
+    "geography": 3,
+}
+_PLAIN = {
+    "boolean": bool,
+    "int": int,
+    "long": int,
+    "float": float,
+    "double": float,
+    "date": str,
+    "time": str,
+    "timestamp": str,
+    "timestamptz": str,
+    "timestamp_ns": str,
+    "timestamptz_ns": str,
+    "string": str,
+    "uuid": str,
+    "binary": str,
+    "unknown": None,
+    "variant": None,
+}
+_FIXED = re.compile(r"fixed\[\s*\d+\s*\]")
+_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_GEOMETRY = re.compile(r"geometry\s*(?:\(\s*([^)]*?)\s*\))?", re.IGNORECASE)
+_GEOGRAPHY = re.compile(r"geography\s*(?:\(\s*([^,)]*?)\s*(?:,\s*(\w*)\s*)?\))?", re.IGNORECASE)
+_EDGES = {"spherical", "vincenty", "thomas", "andoyer", "karney"}
+_CRS = "OGC:CRS84"
+_PRECISION_MAX = 38
+
+
+def kind(type: str) -> str:
+    """The type without its parameters: `decimal` for `decimal(10, 2)`. Others are refused."""
+    lower = type.lower()
+    if lower in _PLAIN:
+        return lower
+    if _FIXED.fullmatch(lower):
+        return "fixed"
+    if decimal := _DECIMAL.fullmatch(lower):
+        if not int(decimal[2]) <= int(decimal[1]) <= _PRECISION_MAX:
+            raise BadMetadata(
+                f"Invalid type {type}", why=f"the precision is over {_PRECISION_MAX} or too small"
+            )
+        return "decimal"
+    if (geometry := _GEOMETRY.fullmatch(type)) and geometry[1] != "":
+        return "geometry"
+    geography = _GEOGRAPHY.fullmatch(type)
+    if geography and geography[1] != "" and (geography[2] or "spherical").lower() in _EDGES:
+        return "geography"
+    raise BadMetadata(f"Cannot parse type string to primitive: {type}")
+
+
+def canonical(type: str) -> str:
+    """One spelling for all that mean the same type; types of later versions stay as they are."""
+    if match := _GEOMETRY.fullmatch(type):
+        return f"geometry({(match[1] or _CRS).upper()})"
+    if match := _GEOGRAPHY.fullmatch(type):
+        return f"geography({(match[1] or _CRS).upper()},{(match[2] or 'spherical').lower()})"
+    return re.sub(r"\s", "", type.lower())
+
+
+def since_version(type: str) -> int:
+    """The first format version that has this type."""
+    return _SINCE_VERSION.get(kind(type), 1)
+
+
+def fits(value: object, type: str) -> bool:
+    """Whether a value in JSON can be the default of a column; null always can."""
+    if value is None:
+        return True
+    name = kind(type)
+    wanted = str if name in {"decimal", "fixed"} else _PLAIN.get(name)
+    if wanted is None:
+        return False
+    if wanted is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, wanted) and isinstance(value, bool) == (wanted is bool)
