@@ -8,6 +8,7 @@ from msgspec import Raw
 from headgate.errors import BadMetadata
 from headgate.model.json_values import Json, decode
 
+VIEW_ABOVE_BYTES = 1 << 16  # shorter ones are copied, so as not to keep a whole file alive
 PIECES_MAX = 64  # then they are joined, so that a long row of appends stays cheap to encode
 
 T = TypeVar("T")
@@ -35,8 +36,9 @@ class JsonArray:
         if bytes(view[:1]) != b"[":
             raise BadMetadata(f"Cannot parse {what} from a value that is no array")
         inner = view[1:-1]
-        is_empty = not bytes(inner[:64]).strip() and not bytes(inner).strip()
-        return cls() if is_empty else cls((inner,))
+        if inner.nbytes > VIEW_ABOVE_BYTES:
+            return cls((inner,))
+        return cls.of((bytes(inner).strip(),))
 
     def appended(self, element: Json) -> Self:
         """This array with one element more at its end."""

@@ -1,5 +1,6 @@
 """JSON as metadata holds it: what is kept is kept byte by byte, what is read is checked."""
 
+from functools import cache
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -16,12 +17,14 @@ Json = bytes | memoryview | Raw
 """Encoded JSON; a `Raw` or a view keeps the whole file alive that it is a part of."""
 
 encode = msgspec.json.Encoder().encode
+_decoder = cache(msgspec.json.Decoder)  # to make one takes longer than most decoding
 
 
 def decode(data: Json, kind: type[T], what: str, error: type[InvalidInput] = BadMetadata) -> T:
     """Reads encoded JSON as `kind`; `what` names it in the error."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        value: T = _decoder(kind).decode(data)  # type: ignore[arg-type]
+        return value
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as broken:
         raise error(f"Cannot parse {what}", why=reason(broken)) from None
 

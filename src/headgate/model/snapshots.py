@@ -1,6 +1,6 @@
 """Snapshots of a table and the branches and tags that point at them."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Literal
 
 import msgspec
@@ -58,65 +58,64 @@ class Ref(Struct, frozen=True, rename="kebab"):
 class Snapshots(JsonArray):
     """The snapshots of a table, encoded. Which ids it has is found out once and then carried on."""
 
-    __slots__ = ("_newest", "_old", "_recent")
+    __slots__ = ("_by_id", "_ids", "_newest", "_recent")
 
     def __init__(
         self,
         pieces: tuple[Json, ...] = (),
         last: Json | None = None,
-        old: dict[int, Json] | None = None,
+        ids: frozenset[int] | None = None,
         recent: dict[int, Json] | None = None,
     ) -> None:
         super().__init__(pieces, last)
-        self._old = old if pieces else {}  # None until somebody asks
+        self._ids = ids if pieces else frozenset()  # None until somebody asks
         self._recent = recent or {}
+        self._by_id: dict[int, Json] | None = None
         self._newest = 0
 
     def with_snapshot(self, id: int, snapshot: Json) -> "Snapshots":
         """These snapshots and one more."""
-        old, recent = self._by_id(), {**self._recent, id: snapshot}
+        ids, recent = self._old_ids(), {**self._recent, id: snapshot}
         if len(recent) > RECENT_MAX:
-            old, recent = old | recent, {}
-        return Snapshots(self._with(snapshot), snapshot, old, recent)
+            ids, recent = ids.union(recent), {}
+        return Snapshots(self._with(snapshot), snapshot, ids, recent)
 
     def without(self, ids: Collection[int]) -> "Snapshots":
         """These snapshots but for some."""
-        kept = {id: snapshot for id, snapshot in self._items() if id not in ids}
-        return Snapshots((b",".join(kept.values()),) if kept else (), None, kept)
+        kept = {id: each for id, each in self._all().items() if id not in ids}
+        pieces = (b",".join(kept.values()),) if kept else ()
+        return Snapshots(pieces, None, frozenset(kept))
 
     def get(self, id: int) -> Json | None:
         """A snapshot, still encoded."""
-        old = self._by_id()
-        return self._recent.get(id, old.get(id))
-
-    def ids(self) -> list[int]:
-        """All ids, in the order of the file."""
-        return [id for id, _ in self._items()]
+        if id not in self:
+            return None
+        return self._recent.get(id) or self._all()[id]
 
     def __contains__(self, id: int) -> bool:
-        return self.get(id) is not None
+        return id in self._recent or id in self._old_ids()
 
     def newest_sequence_number(self) -> int:
         """The highest sequence number in the file these snapshots were read from."""
-        self._by_id()
+        self._old_ids()
         return self._newest
 
-    def _items(self) -> Iterator[tuple[int, Json]]:
-        yield from self._by_id().items()
-        yield from self._recent.items()
-
-    def _by_id(self) -> dict[int, Json]:
-        if self._old is None:
-            whole = b"".join(self.encoded())
-            heads = decode(whole, list[SnapshotHead], "snapshots")
-            snapshots = decode(whole, list[Raw], "snapshots")
-            self._old = {
-                head.snapshot_id: snapshot for head, snapshot in zip(heads, snapshots, strict=True)
-            }
-            self._newest = max(head.sequence_number for head in heads)
-            if len(self._old) != len(heads):
+    def _old_ids(self) -> frozenset[int]:
+        if self._ids is None:
+            heads = self.read(SnapshotHead, "snapshots")
+            ids = frozenset(head.snapshot_id for head in heads)
+            if len(ids) != len(heads):
                 raise BadMetadata("Invalid snapshots: two have the same id")
-        return self._old
+            self._newest = max(head.sequence_number for head in heads)
+            self._ids = ids
+        return self._ids
+
+    def _all(self) -> dict[int, Json]:
+        if self._by_id is None:
+            heads = self.read(SnapshotHead, "snapshots")
+            ids = (head.snapshot_id for head in heads)
+            self._by_id = dict(zip(ids, self.elements(), strict=True))
+        return self._by_id
 
 
 NO_SNAPSHOTS = Snapshots()

@@ -126,7 +126,7 @@ def parse(data: bytes) -> TableMetadata:
         for name, value in found.items()
         if name in _KNOWN and bytes(memoryview(value)[:1]) != b"n"  # null is the same as absent
     }
-    unknown = {name: value for name, value in found.items() if name not in _KNOWN}
+    unknown = {name: Raw(bytes(each)) for name, each in found.items() if name not in _KNOWN}
     scalars = _parse_scalars(known)
     version = scalars.format_version
     schemas, schema_id = _parse_schemas(known, scalars)
@@ -173,6 +173,10 @@ def verify(metadata: TableMetadata) -> None:
                 f"Snapshot for reference {name} does not exist in the existing snapshots list"
             )
     _verify_times(metadata)
+    try:
+        encode(metadata).decode()
+    except UnicodeDecodeError as broken:
+        raise BadMetadata("Cannot parse table metadata", why=str(broken)) from None
 
 
 def encode(metadata: TableMetadata) -> bytes:

@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -79,7 +80,7 @@ def apply(
     """
     # A table's time never runs backwards: readers refuse logs that do.
     now_ms = max(now_ms, metadata.last_updated_ms) if metadata else now_ms
-    progress = Progress(now_ms)
+    progress = Progress(now_ms, is_new=not metadata)
     table = metadata or _empty(updates, now_ms, new_uuid)
     for update in updates:
         table = _HANDLERS[type(update)](table, update, progress)
@@ -163,12 +164,19 @@ def _check_version(version: int) -> None:
         )
 
 
-def _assign_uuid(table: TableMetadata, update: AssignUuid, _: Progress) -> TableMetadata:
-    if not table.schemas:  # it is being created
-        return replace(table, table_uuid=update.uuid)
+def _assign_uuid(table: TableMetadata, update: AssignUuid, progress: Progress) -> TableMetadata:
+    if progress.is_new:
+        return replace(table, table_uuid=_checked_uuid(update.uuid))
     if update.uuid.lower() != table.table_uuid.lower():
         raise BadMetadata(f"Cannot reassign uuid: {table.table_uuid} to {update.uuid}")
     return table
+
+
+def _checked_uuid(text: str) -> str:
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise BadMetadata(f"Cannot set uuid to {text[:80]!r}: it is not a UUID") from None
 
 
 def _upgrade(table: TableMetadata, update: UpgradeFormatVersion, _: Progress) -> TableMetadata:

@@ -8,6 +8,7 @@ from headgate.model.schemas import Column
 
 VOID = "void"
 _WIDE = re.compile(r"(bucket|truncate)\[(\d+)\]")
+_WIDTH_MAX = 2**31 - 1
 _TIMES = {"timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"}
 _DATES = _TIMES | {"date"}
 _TRUNCATABLE = {"int", "long", "string", "binary", "decimal"}
@@ -45,8 +46,8 @@ def check(transform: str, column: Column) -> None:
     assert isinstance(column.type, str)
     type, name = types.kind(column.type), kind(transform)
     match = _WIDE.fullmatch(transform)
-    if match and int(match[2]) <= 0:
-        raise BadMetadata(f"Invalid transform {transform}", why="the width must be positive")
+    if match and not 0 < int(match[2]) <= _WIDTH_MAX:
+        raise BadMetadata(f"Invalid transform {transform}", why=f"widths are 1 to {_WIDTH_MAX}")
     fitting = _FITTING.get(name)
     if (name == "identity" and type in _UNSORTABLE) or (fitting and type not in fitting):
         raise BadMetadata(f"Invalid source type {column.type} for transform: {transform}")

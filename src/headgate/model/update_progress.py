@@ -10,6 +10,7 @@ class Progress:
     """Lasts as long as one commit is applied."""
 
     now_ms: int
+    is_new: bool = False  # the table does not exist yet
     last_schema_id: int | None = None
     last_spec_id: int | None = None
     last_order_id: int | None = None
