@@ -12,14 +12,15 @@ import click
 
 from headgate import errors
 from headgate.cli.main import cli
-from headgate.settings import SETTINGS, Setting
+from headgate.settings.setting import Setting
+from headgate.settings.table import FAMILIES
 
 REFERENCE = Path(__file__).parent / "reference"
 SHARED = ("data", "backend", "config", "sets", "json")
 
 
 def settings_page() -> Iterator[str]:
-    """Every setting, in the order of the table."""
+    """Every setting, family by family."""
     yield from (
         "# Settings",
         "",
@@ -32,15 +33,17 @@ def settings_page() -> Iterator[str]:
         "5. a flag of its own, where there is one (`--data`, `--backend`).",
         "",
         "An unknown name is refused with the nearest known one.",
-        "`headgate settings` prints all values and where each comes from, passwords masked.",
+        "`headgate settings` prints all values and where each comes from, secrets masked.",
     )
-    for setting in SETTINGS:
-        yield from ("", f"## `{setting.name}`", "", setting.help, "", *setting_facts(setting))
+    for family, settings in FAMILIES.items():
+        yield from ("", f"## {family}")
+        for setting in settings:
+            yield from ("", f"### `{setting.name}`", "", setting.help, "", *setting_facts(setting))
 
 
 def setting_facts(setting: Setting[object]) -> Iterator[str]:
     """The lines below a setting's help."""
-    default = setting.default_help or f"`{setting.default}`"
+    default = setting.default_help or f"`{setting.default_shown}`"
     yield f"- Value: {setting.expected}"
     yield f"- Default: {default}"
     yield f"- Environment: `{setting.variable}`"

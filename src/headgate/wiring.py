@@ -3,7 +3,7 @@
 import os
 import secrets
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from pathlib import Path
@@ -12,13 +12,15 @@ from urllib.parse import unquote
 
 from headgate.backends.memory import MemoryBackend
 from headgate.backends.sqlite.backend import SqliteBackend
+from headgate.catalog.entities import CATALOG_TYPES
 from headgate.clock import SystemClock
 from headgate.errors import BadSetting
+from headgate.http.database_reads import ReadCountingBackend
 from headgate.kernel.backend import Backend
 from headgate.kernel.commit import CommitOptions
 from headgate.kernel.kernel import Kernel, KernelOptions
-from headgate.kernel.objects import ObjectType
-from headgate.settings import (
+from headgate.settings.setting import Settings
+from headgate.settings.store import (
     BACKEND,
     CACHE_SIZE,
     COMMIT_BATCH,
@@ -27,25 +29,29 @@ from headgate.settings import (
     POSTGRESQL_CONNECTIONS,
     POSTGRESQL_TIMEOUT,
     SQLITE_BUSY_TIMEOUT,
-    Settings,
-    mask,
-    scheme,
 )
+from headgate.settings.urls import mask, scheme
 
 DATABASE_FILE = "headgate.db"
 
 
 def open_kernel(
-    settings: Settings, *, writable: bool = True, types: Iterable[ObjectType] = ()
+    settings: Settings, *, writable: bool = True, counted: bool = False
 ) -> AbstractAsyncContextManager[Kernel]:
-    """A kernel on the backend that the settings name, opened on entry and closed on exit."""
+    """A kernel on the backend that the settings name, opened on entry and closed on exit.
+
+    `counted` counts how often the database is read.
+    """
     options = KernelOptions(
         cache_bytes=settings[CACHE_SIZE],
         commit=CommitOptions(settings[COMMIT_TIMEOUT], settings[COMMIT_BATCH]),
         writable=writable,
         holder=f"{socket.gethostname()}:{os.getpid()}",
     )
-    return Kernel(make_backend(settings), SystemClock(), entropy, options, types)
+    backend = make_backend(settings)
+    if counted:
+        backend = ReadCountingBackend(backend)
+    return Kernel(backend, SystemClock(), entropy, options, CATALOG_TYPES)
 
 
 def make_backend(settings: Settings) -> Backend:

@@ -10,7 +10,7 @@ from headgate.backends.postgresql.backend import PostgresqlBackend
 from headgate.backends.sqlite.backend import SqliteBackend
 from headgate.errors import BadSetting
 from headgate.kernel.backend import Backend
-from headgate.settings import load
+from headgate.settings.loading import load
 from headgate.wiring import entropy, make_backend, open_kernel
 
 

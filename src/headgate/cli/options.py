@@ -10,7 +10,25 @@ import click
 
 from headgate.cli import logs
 from headgate.errors import BadSetting
-from headgate.settings import BACKEND, DATA, LOG_FORMAT, LOG_LEVEL, Settings, load
+from headgate.settings.loading import load
+from headgate.settings.server import (
+    HTTP_HOST,
+    HTTP_PORT,
+    HTTP_PROCESSES,
+    LOG_FORMAT,
+    LOG_LEVEL,
+    READ_ONLY,
+)
+from headgate.settings.setting import Settings
+from headgate.settings.store import BACKEND, DATA
+
+FLAGS = {
+    "host": HTTP_HOST.name,
+    "port": HTTP_PORT.name,
+    "processes": HTTP_PROCESSES.name,
+    "read_only": READ_ONLY.name,
+}
+"""Options of single commands that are settings."""
 
 
 class Run(NamedTuple):
@@ -33,8 +51,9 @@ def shared(command: Callable[..., None]) -> Callable[..., None]:
         json: bool,
         **own: Any,  # noqa: ANN401
     ) -> None:
+        flags = {name: own.pop(option) for option, name in FLAGS.items() if option in own}
         settings = load(
-            flags={DATA.name: data, BACKEND.name: backend},
+            flags={DATA.name: data, BACKEND.name: backend, **flags},
             sets=sets,
             environ=environment(),
             file=read_config(config),

@@ -4,17 +4,19 @@ import click
 
 from headgate.cli.options import Run, shared
 from headgate.cli.output import printable, table, to_json
-from headgate.settings import Value
+from headgate.settings.setting import Value
+from headgate.settings.table import FAMILIES
+
+HEADINGS = ("NAME", "VALUE", "SOURCE", "DEFAULT", "UNIT", "HELP")
 
 
 @click.command()
 @shared
 def settings(run: Run) -> None:
-    """Print all settings: value, source, default, unit, meaning. Passwords are masked."""
+    """Print all settings: value, source, default, unit, meaning. Secrets are masked."""
     if run.json:
         click.echo(to_json([described(value) for value in run.settings]))
         return
-    headings = ("NAME", "VALUE", "SOURCE", "DEFAULT", "UNIT", "HELP")
     rows = [
         (
             value.setting.name,
@@ -26,7 +28,12 @@ def settings(run: Run) -> None:
         )
         for value in run.settings
     ]
-    click.echo(table(headings, rows))
+    headings, *lines = table(HEADINGS, rows).splitlines()
+    click.echo(headings)
+    for family, members in FAMILIES.items():
+        click.echo(f"\n{family}")
+        for _ in members:
+            click.echo(lines.pop(0))
 
 
 def described(value: Value) -> dict[str, object]:

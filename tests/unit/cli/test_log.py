@@ -5,7 +5,7 @@ import pytest
 from headgate.cli.log import Viewer, Wanted
 from headgate.errors import RealmNotFound
 from headgate.kernel.system import SYSTEM_REALM
-from headgate.settings import load
+from headgate.settings.loading import load
 from headgate.wiring import open_kernel
 
 

@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import BadSetting
-from headgate.settings import (
+from headgate.settings.loading import load
+from headgate.settings.server import LOG_LEVEL
+from headgate.settings.setting import Settings
+from headgate.settings.store import (
     BACKEND,
     CACHE_SIZE,
     COMMIT_TIMEOUT,
     DATA,
-    LOG_LEVEL,
     POSTGRESQL_CONNECTIONS,
-    SETTINGS,
-    Settings,
-    load,
-    mask,
 )
+from headgate.settings.table import SETTINGS
+from headgate.settings.urls import mask
 
 
 def source_of(settings: Settings, name: str) -> str:

@@ -1,0 +1,1 @@
+"""The one table of settings, and how their values are put together."""

@@ -1,0 +1,69 @@
+"""Settings of catalogs: the first one, names of nested schemas, and what is kept in memory."""
+
+from headgate.model.separators import DEFAULT as SEPARATOR_DEFAULT
+from headgate.model.separators import Governance
+from headgate.settings.setting import Setting
+
+BOOTSTRAP = Setting(
+    name="bootstrap.enabled",
+    type=bool,
+    default=True,
+    help="Whether a fresh store is given a metalake and a catalog.",
+)
+BOOTSTRAP_METALAKE = Setting(
+    name="bootstrap.metalake",
+    type=str,
+    default="default",
+    help="The name of that metalake.",
+)
+BOOTSTRAP_CATALOG = Setting(
+    name="bootstrap.catalog",
+    type=str,
+    default="main",
+    help="The name of that catalog.",
+)
+BOOTSTRAP_WAREHOUSE = Setting(
+    name="bootstrap.warehouse",
+    type=str,
+    default="",
+    default_help="the directory `warehouse` in the data directory",
+    help="The location of that catalog: new tables lie in it.",
+)
+BOOTSTRAP_ALLOWED_LOCATIONS = Setting(
+    name="bootstrap.allowed-locations",
+    type=str,
+    default="",
+    default_help="none",
+    help="Where else tables of that catalog may lie: locations, separated by commas.",
+)
+SCHEMA_SEPARATOR = Setting(
+    name="schema.separator",
+    type=str,
+    default=SEPARATOR_DEFAULT,
+    help="The character between the levels of a nested schema's name.",
+    aliases=("gravitino.schema.separator",),
+)
+SCHEMA_GOVERNANCE = Setting(
+    name="schema.separator-governance",
+    type=str,
+    default=Governance.RESTRICTED.value,
+    choices=tuple(one.value for one in Governance),
+    help="Whether only characters that are rare in names may be the separator, "
+    "which is then reserved in all names.",
+)
+METADATA_CACHE_BYTES = Setting(
+    name="metadata.cache-bytes",
+    type=int,
+    default=64 << 20,
+    unit="bytes",
+    least=0,
+    help="How much memory the cache of table metadata may take.",
+)
+ANSWERS_CACHE_BYTES = Setting(
+    name="answers.cache-bytes",
+    type=int,
+    default=64 << 20,
+    unit="bytes",
+    least=0,
+    help="How much memory the cache of ready answers may take.",
+)

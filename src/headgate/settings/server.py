@@ -1,0 +1,92 @@
+"""Settings of the server: where it listens, how much it does at a time, what it logs."""
+
+from headgate.limits import TIMEOUT_SECONDS_MAX
+from headgate.settings.setting import Setting
+
+HTTP_HOST = Setting(
+    name="http.host",
+    type=str,
+    default="127.0.0.1",
+    help="The name or address to listen on.",
+    aliases=("gravitino.server.webserver.host",),
+)
+HTTP_PORT = Setting(
+    name="http.port",
+    type=int,
+    default=8181,
+    least=0,
+    most=65_535,
+    help="The port to listen on; 0 is any free one.",
+    aliases=("gravitino.server.webserver.httpPort",),
+)
+HTTP_PROCESSES = Setting(
+    name="http.processes",
+    type=int,
+    default=1,
+    unit="processes",
+    least=1,
+    most=256,
+    help="How many processes serve: one for SQLite, one for each core for a database server.",
+)
+HTTP_REQUESTS_MAX = Setting(
+    name="http.requests-max",
+    type=int,
+    default=512,
+    unit="requests",
+    least=1,
+    help="How many requests a process serves at a time; others are told to come back later.",
+)
+HTTP_REQUEST_SECONDS = Setting(
+    name="http.request-seconds-max",
+    type=float,
+    default=60.0,
+    unit="seconds",
+    least=0.1,
+    most=TIMEOUT_SECONDS_MAX,
+    help="How long a request may take before it is given up.",
+)
+HTTP_BODY_BYTES = Setting(
+    name="http.body-bytes-max",
+    type=int,
+    default=64 << 20,
+    unit="bytes",
+    least=1024,
+    help="How large the body of a request may be.",
+)
+READ_ONLY = Setting(
+    name="read-only",
+    type=bool,
+    default=False,
+    help="Whether every request that would change something is refused.",
+)
+PLANNING_PROCESSES = Setting(
+    name="planning.processes",
+    type=int,
+    default=2,
+    unit="processes",
+    least=1,
+    most=64,
+    help="How many processes of their own plan scans for clients.",
+)
+TOKEN_SECRET = Setting(
+    name="token.secret",
+    type=str,
+    default="",
+    default_help="a key made on first start in `keys` of the data directory",
+    help="The key that signs tokens. Nodes on different machines need the same one.",
+    secret=True,
+)
+LOG_LEVEL = Setting(
+    name="log.level",
+    type=str,
+    default="warning",
+    choices=("debug", "info", "warning", "error"),
+    help="The least important messages to log.",
+)
+LOG_FORMAT = Setting(
+    name="log.format",
+    type=str,
+    default="text",
+    choices=("text", "json"),
+    help="How messages are logged: lines for people, or one JSON object per line.",
+)

@@ -1,0 +1,142 @@
+"""The one table of settings, in the order in which people see it."""
+
+from itertools import chain
+from typing import Any
+
+from headgate.settings.catalogs import (
+    ANSWERS_CACHE_BYTES,
+    BOOTSTRAP,
+    BOOTSTRAP_ALLOWED_LOCATIONS,
+    BOOTSTRAP_CATALOG,
+    BOOTSTRAP_METALAKE,
+    BOOTSTRAP_WAREHOUSE,
+    METADATA_CACHE_BYTES,
+    SCHEMA_GOVERNANCE,
+    SCHEMA_SEPARATOR,
+)
+from headgate.settings.object_stores import (
+    AZURE_ACCOUNT_KEY,
+    AZURE_ACCOUNT_NAME,
+    AZURE_ALLOW_HTTP,
+    AZURE_DELEGATION,
+    AZURE_ENDPOINT,
+    AZURE_SAS_TOKEN,
+    GCS_ALLOW_HTTP,
+    GCS_BASE_URL,
+    GCS_DELEGATION,
+    GCS_SERVICE_ACCOUNT_KEY,
+    GCS_TOKEN,
+    S3_ACCESS_KEY_ID,
+    S3_ALLOW_HTTP,
+    S3_CREDENTIAL_SECONDS,
+    S3_DELEGATION,
+    S3_ENDPOINT,
+    S3_EXTERNAL_ID,
+    S3_PATH_STYLE,
+    S3_REGION,
+    S3_ROLE_ARN,
+    S3_SECRET_ACCESS_KEY,
+    S3_SESSION_TOKEN,
+    S3_STS_ENDPOINT,
+)
+from headgate.settings.server import (
+    HTTP_BODY_BYTES,
+    HTTP_HOST,
+    HTTP_PORT,
+    HTTP_PROCESSES,
+    HTTP_REQUEST_SECONDS,
+    HTTP_REQUESTS_MAX,
+    LOG_FORMAT,
+    LOG_LEVEL,
+    PLANNING_PROCESSES,
+    READ_ONLY,
+    TOKEN_SECRET,
+)
+from headgate.settings.setting import Setting
+from headgate.settings.storage import (
+    STORAGE_ENDPOINTS,
+    STORAGE_LOCAL_SYNC,
+    VERIFY_METADATA_FILE,
+)
+from headgate.settings.store import (
+    BACKEND,
+    CACHE_SIZE,
+    COMMIT_BATCH,
+    COMMIT_TIMEOUT,
+    DATA,
+    POSTGRESQL_CONNECTIONS,
+    POSTGRESQL_TIMEOUT,
+    SQLITE_BUSY_TIMEOUT,
+)
+
+FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
+    "Data": (
+        DATA,
+        BACKEND,
+        CACHE_SIZE,
+        COMMIT_TIMEOUT,
+        COMMIT_BATCH,
+        POSTGRESQL_CONNECTIONS,
+        POSTGRESQL_TIMEOUT,
+        SQLITE_BUSY_TIMEOUT,
+    ),
+    "Server": (
+        HTTP_HOST,
+        HTTP_PORT,
+        HTTP_PROCESSES,
+        HTTP_REQUESTS_MAX,
+        HTTP_REQUEST_SECONDS,
+        HTTP_BODY_BYTES,
+        READ_ONLY,
+        PLANNING_PROCESSES,
+        TOKEN_SECRET,
+        LOG_LEVEL,
+        LOG_FORMAT,
+    ),
+    "Catalogs": (
+        BOOTSTRAP,
+        BOOTSTRAP_METALAKE,
+        BOOTSTRAP_CATALOG,
+        BOOTSTRAP_WAREHOUSE,
+        BOOTSTRAP_ALLOWED_LOCATIONS,
+        SCHEMA_SEPARATOR,
+        SCHEMA_GOVERNANCE,
+        METADATA_CACHE_BYTES,
+        ANSWERS_CACHE_BYTES,
+    ),
+    "Files of tables": (
+        STORAGE_LOCAL_SYNC,
+        STORAGE_ENDPOINTS,
+        VERIFY_METADATA_FILE,
+    ),
+    "S3": (
+        S3_ENDPOINT,
+        S3_REGION,
+        S3_ACCESS_KEY_ID,
+        S3_SECRET_ACCESS_KEY,
+        S3_SESSION_TOKEN,
+        S3_PATH_STYLE,
+        S3_ALLOW_HTTP,
+        S3_ROLE_ARN,
+        S3_STS_ENDPOINT,
+        S3_EXTERNAL_ID,
+        S3_DELEGATION,
+        S3_CREDENTIAL_SECONDS,
+    ),
+    "Google Cloud Storage": (
+        GCS_SERVICE_ACCOUNT_KEY,
+        GCS_TOKEN,
+        GCS_BASE_URL,
+        GCS_ALLOW_HTTP,
+        GCS_DELEGATION,
+    ),
+    "Azure": (
+        AZURE_ACCOUNT_NAME,
+        AZURE_ACCOUNT_KEY,
+        AZURE_SAS_TOKEN,
+        AZURE_ENDPOINT,
+        AZURE_ALLOW_HTTP,
+        AZURE_DELEGATION,
+    ),
+}
+SETTINGS = tuple(chain.from_iterable(FAMILIES.values()))
