@@ -1,23 +1,24 @@
 """All stores of a server behind one port, as the catalog asks for it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from headgate.catalog.ports import Files, Signed, SignRequest, StorageCredential
+from headgate.clock import Clock
+from headgate.errors import Unsupported
 from headgate.storage.files import StorageFiles
 from headgate.storage.options import StorageOptions
 from headgate.storage.places import parse
+from headgate.storage.signing import S3Signer
 from headgate.storage.vending import StorageVending
-
-Sign = Callable[[SignRequest, Sequence[str]], Signed]
 
 
 class StorageGateway:
     """Files, credentials and signatures, all from the same options."""
 
-    def __init__(self, options: StorageOptions, vending: StorageVending, sign: Sign) -> None:
+    def __init__(self, options: StorageOptions, clock: Clock) -> None:
         self._options = options
-        self._vending = vending
-        self._sign = sign
+        self._clock = clock
+        self._vending = StorageVending(options, clock)
         self._files: dict[tuple[str, ...], StorageFiles] = {}
 
     def files(self, roots: tuple[str, ...]) -> Files:
@@ -39,4 +40,16 @@ class StorageGateway:
         return self._vending.generation(location)
 
     def sign(self, request: SignRequest, locations: Sequence[str]) -> Signed:
-        return self._sign(request, locations)
+        if self._options.s3 is None:
+            raise Unsupported("Remote signing is not available", why="no S3 store is configured")
+        url, headers = S3Signer(self._options.s3, self._clock).sign(
+            request.method,
+            request.url,
+            {name: ",".join(values) for name, values in request.headers.items()},
+            region=request.region,
+            body=request.body.encode() if request.body is not None else None,
+            prefixes=locations,
+            write=True,
+        )
+        signed = {name: [value] for name, value in headers.items()}
+        return Signed(url, request.headers | signed, cacheable=request.method in {"GET", "HEAD"})

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 
 import obstore
+from obstore.exceptions import GenericError
 
 from headgate.errors import FileMissing, HeadgateError
 from headgate.storage.failures import NotDeleted, translated
@@ -13,6 +15,7 @@ from headgate.storage.stores import Store, Stores
 DELETED_AT_ONCE = 1000  # what S3 takes in one request
 DELETES_IN_FLIGHT = 16
 LISTED_AT_ONCE = 1000
+WRITE_PAUSES_SECONDS = (0, 0.2, 1)
 
 
 class ObjectFiles:
@@ -28,10 +31,17 @@ class ObjectFiles:
             return bytes(await answer.bytes_async())
 
     async def write(self, place: Place, data: Sequence[bytes]) -> None:
+        """A connection that breaks is no answer, and obstore does not repeat a creation then. To
+        repeat it is safe: the worst that can happen is that the file is there already."""
         store = await self._stores.of(place)
+        whole = b"".join(data)
         with translated(place.location(place.path)):
-            whole = b"".join(data)
-            await obstore.put_async(store, place.path, whole, mode="create", use_multipart=False)
+            for pause in WRITE_PAUSES_SECONDS:
+                with suppress(GenericError):
+                    await _create(store, place.path, whole)
+                    return
+                await asyncio.sleep(pause)
+            await _create(store, place.path, whole)
 
     async def missing(self, place: Place) -> bool:
         store = await self._stores.of(place)
@@ -59,6 +69,10 @@ class ObjectFiles:
             async for objects in obstore.list(store, place.path, chunk_size=LISTED_AT_ONCE):
                 for found in objects:
                     yield place.location(found["path"])
+
+
+async def _create(store: Store, path: str, data: bytes) -> None:
+    await obstore.put_async(store, path, data, mode="create", use_multipart=False)
 
 
 async def _delete_some(store: Store, places: Sequence[Place]) -> NotDeleted:

@@ -39,7 +39,6 @@ class S3Server:
     access_key_id = "headgate"
     secret_access_key = "headgate-secret"  # noqa: S105  of a server that lives for a test
     region = "us-east-1"
-    health = "/"
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="headgate-s3-"))
@@ -111,10 +110,9 @@ class S3Server:
             time.sleep(0.02)
 
     def _answers(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
-        with contextlib.closing(connection), contextlib.suppress(OSError):
-            connection.request("GET", self.health)
-            return connection.getresponse().status == http.client.OK
+        """A process may listen before it serves, so it is asked for its buckets."""
+        with contextlib.suppress(OSError):
+            return send(self.keys, "GET", f"{self.url}/")[0] == http.client.OK
         return False
 
     def _remove(self) -> None:
@@ -131,8 +129,6 @@ class S3Server:
 class MotoServer(S3Server):
     """In memory; any key is accepted and policies are not enforced."""
 
-    health = "/moto-api/"
-
     def command(self) -> list[str]:
         start = "from moto.server import main; main()"
         address = ["-H", "127.0.0.1", "-p", str(self.port)]
@@ -141,8 +137,6 @@ class MotoServer(S3Server):
 
 class MinioServer(S3Server):
     """On disk; signatures are checked and the policies of temporary keys are enforced."""
-
-    health = "/minio/health/live"
 
     def command(self) -> list[str]:
         address = f"127.0.0.1:{self.port}"
