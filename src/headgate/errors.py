@@ -7,6 +7,7 @@ HeadgateError
 │   ├── BadSetting          a setting is unknown or its value is unusable
 │   ├── BadRequest          a request's body, parameter or header cannot be understood
 │   ├── BadMetadata         metadata of a table or a view breaks a rule of its format
+│   │   └── DuplicateDialect    a view has two texts in one dialect of SQL
 │   ├── Unprocessable       a request contradicts itself, or an earlier one of the same key
 │   └── Unsupported         what is asked for is not offered here
 ├── NotAuthenticated        nobody knows who is asking
@@ -93,6 +94,10 @@ class BadRequest(InvalidInput):
 
 class BadMetadata(InvalidInput):
     """Metadata of a table or a view breaks a rule of its format."""
+
+
+class DuplicateDialect(BadMetadata):
+    """A view has two texts in one dialect of SQL."""
 
 
 class Unprocessable(InvalidInput):

@@ -3,6 +3,10 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple, Protocol
 
+Roots = tuple[str, ...]
+MISSING, DAMAGED = "missing", "damaged"
+"""Files that lead to others and cannot be followed: gone, or not readable."""
+
 
 class Files(Protocol):
     """The files of one catalog, by location as clients write it: `s3://bucket/key`, `file:/path`.
@@ -41,7 +45,7 @@ class StorageCredential(NamedTuple):
 class Storage(Protocol):
     """All stores this server may use."""
 
-    def files(self, roots: tuple[str, ...]) -> Files:
+    def files(self, roots: Roots) -> Files:
         """The files below these roots."""
         ...
 
@@ -88,13 +92,16 @@ class Reached(NamedTuple):
 
 
 class Planner(Protocol):
-    """Work on manifests, done in other processes: it takes too long for the event loop."""
+    """Work on manifests, done in other processes: it takes too long for the event loop.
 
-    async def plan(self, metadata: bytes, request: bytes) -> bytes:
+    `roots` is where the catalog's files lie.
+    """
+
+    async def plan(self, metadata: bytes, request: bytes, roots: Roots) -> bytes:
         """The answer to a request to plan a scan, as JSON."""
         ...
 
-    async def fetch_plan(self, metadata: bytes, plan_id: str) -> bytes:
+    async def fetch_plan(self, metadata: bytes, plan_id: str, roots: Roots) -> bytes:
         """The result of an earlier plan; `PlanNotFound` if it never was."""
         ...
 
@@ -102,10 +109,12 @@ class Planner(Protocol):
         """Refuse what is no id of a plan with `PlanNotFound`."""
         ...
 
-    async def fetch_tasks(self, metadata: bytes, plan_task: str) -> bytes:
+    async def fetch_tasks(self, metadata: bytes, plan_task: str, roots: Roots) -> bytes:
         """The files of one task of a plan; `PlanTaskNotFound` if there is none."""
         ...
 
-    def reachable(self, metadata: bytes, metadata_location: str) -> AsyncIterator[Reached]:
+    def reachable(
+        self, metadata: bytes, metadata_location: str, roots: Roots
+    ) -> AsyncIterator[Reached]:
         """All files of a table, leaves first, the metadata file last."""
         ...

@@ -14,7 +14,7 @@ from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.entities import Entry, TableEntity
 from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.openings import Opened, Openings, look
-from headgate.catalog.ports import Files, Planner, Storage
+from headgate.catalog.ports import DAMAGED, MISSING, Files, Planner, Storage
 from headgate.clock import Clock
 from headgate.errors import FileMissing, HeadgateError
 from headgate.kernel.draft import Draft
@@ -116,7 +116,11 @@ class Purges:
             metadata = await read_metadata(files, job.metadata_location)
         except FileMissing:
             return ""  # it goes last, so all the others went before it
-        async for batch in self._planner.reachable(metadata, job.metadata_location):
+        async for batch in self._planner.reachable(metadata, job.metadata_location, roots):
+            if batch.kind == MISSING:
+                continue
+            if batch.kind == DAMAGED:
+                return f"{batch.paths[0]} cannot be read, so what it leads to is not known"
             failed = await _delete(files, batch.paths, roots)
             if failed:
                 return failed

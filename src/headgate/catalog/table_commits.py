@@ -37,10 +37,10 @@ from headgate.limits import TABLE_COMMIT_TRIES_MAX
 from headgate.model import table_metadata, table_requirements, table_updates
 from headgate.model.locations import check_allowed
 from headgate.model.names import Identifier, check_name
-from headgate.model.table_creation import already_applied
+from headgate.model.table_actions import TableUpdate
 from headgate.model.table_metadata import TableMetadata
 from headgate.model.table_requirements import AssertCreate, TableRequirement
-from headgate.model.table_updates import TableUpdate, expired_files
+from headgate.model.table_updates import already_applied, expired_files
 
 DELETE_OLD_FILES = "write.metadata.delete-after-commit.enabled"
 

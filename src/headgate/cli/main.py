@@ -12,6 +12,7 @@ import click
 from headgate.cli.log import log
 from headgate.cli.output import printable, to_json
 from headgate.cli.realm import realm
+from headgate.cli.serve import serve
 from headgate.cli.settings import settings
 from headgate.cli.version import version
 from headgate.errors import HeadgateError, InvalidInput
@@ -32,7 +33,7 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (log, realm, settings, version):
+for _command in (log, realm, serve, settings, version):
     cli.add_command(_command)
 
 

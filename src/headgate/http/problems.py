@@ -88,6 +88,9 @@ ICEBERG = Dialect(
         errors.BadSetting: _BAD_REQUEST,
         errors.BadRequest: _BAD_REQUEST,
         errors.BadMetadata: Problem(400, "ValidationException"),
+        errors.DuplicateDialect: Problem(
+            400, "IllegalArgumentException"
+        ),  # clients know it by that
         errors.Unprocessable: Problem(422, "UnprocessableEntityException"),
         errors.Unsupported: Problem(406, "UnsupportedOperationException"),
         errors.NotAuthenticated: Problem(401, "NotAuthorizedException"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec.structs import replace
 
-from headgate.errors import BadMetadata
+from headgate.errors import BadMetadata, DuplicateDialect
 from headgate.model import json_values, schemas
 from headgate.model.json_values import Int32, Object
 from headgate.model.view_metadata import (
@@ -25,10 +25,6 @@ DROP_DIALECT_PROPERTY = "replace.drop-dialect.allowed"
 LAST_ADDED = -1
 ID_MAX = 2**31 - 1
 WHAT = "update of a view"
-
-
-class DuplicateDialect(BadMetadata):
-    """A version of a view says the same dialect twice."""
 
 
 @dataclass

@@ -8,7 +8,7 @@ from headgate.errors import BadMetadata
 from headgate.model import view_metadata
 from headgate.model.view_creation import new_view
 from headgate.model.view_metadata import LogEntry, ViewMetadata
-from headgate.model.view_updates import DuplicateDialect
+from headgate.errors import DuplicateDialect
 
 SCHEMA = {
     "type": "struct",

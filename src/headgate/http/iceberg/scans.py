@@ -15,7 +15,7 @@ async def plan(service: Service, request: Request) -> Response:
     """The files that a scan has to read."""
     table, metadata = await _table(service, request)
     decode(request, PlanScan)  # refused here if it is no such request at all
-    answer = await service.lake.planner.plan(metadata, request.body)
+    answer = await service.lake.planner.plan(metadata, request.body, table.opened.allowed_locations)
     return await _with_credentials(service, request, table, answer)
 
 
@@ -23,7 +23,9 @@ async def fetch_plan(service: Service, request: Request) -> Response:
     """The same again, by the id of the plan."""
     table, metadata = await _table(service, request)
     plan_id = unquote_segment(request.params["plan_id"])
-    answer = await service.lake.planner.fetch_plan(metadata, plan_id)
+    answer = await service.lake.planner.fetch_plan(
+        metadata, plan_id, table.opened.allowed_locations
+    )
     return await _with_credentials(service, request, table, answer)
 
 
@@ -36,9 +38,9 @@ async def cancel_plan(service: Service, request: Request) -> Response:
 
 async def fetch_tasks(service: Service, request: Request) -> Response:
     """The files of one task of a large plan."""
-    _, metadata = await _table(service, request)
+    table, metadata = await _table(service, request)
     task = decode(request, FetchTasks).plan_task
-    answer = await service.lake.planner.fetch_tasks(metadata, task)
+    answer = await service.lake.planner.fetch_tasks(metadata, task, table.opened.allowed_locations)
     return Response(200, answer, [JSON_CONTENT])
 
 

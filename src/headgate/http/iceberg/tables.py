@@ -34,8 +34,8 @@ from headgate.http.iceberg.service import (
 )
 from headgate.http.request import JSON_CONTENT, Request, Response, decode, json_response
 from headgate.model.names import Identifier
+from headgate.model.table_actions import decode_updates
 from headgate.model.table_requirements import decode_requirements
-from headgate.model.table_updates import decode_updates
 
 
 async def list_tables(service: Service, request: Request) -> Response:

@@ -18,7 +18,7 @@ PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 class SettingList(msgspec.Struct, frozen=True):
     """All settings, as they are in force."""
 
-    settings: list[dict[str, object]]
+    settings: list[dict[str, str]]
 
 
 def management_surface(services: Management) -> Surface:

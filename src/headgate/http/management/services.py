@@ -14,7 +14,7 @@ class Management(NamedTuple):
     check: Callable[[], Awaitable[object]]
     """Does what every request needs; its error says why the server cannot serve."""
     measures: SharedMeasures
-    settings: Sequence[Mapping[str, object]] = ()
+    settings: Sequence[Mapping[str, str]] = ()
     """As they are shown: secrets masked."""
     documents: Mapping[str, bytes] = {}
     """OpenAPI documents by the path they are served at."""

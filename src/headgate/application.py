@@ -1,0 +1,127 @@
+"""A server process as a whole: from settings to an application that answers requests."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from headgate import __version__
+from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.catalogs import bootstrap, list_catalogs
+from headgate.catalog.lake import Lake
+from headgate.catalog.reports import Reports
+from headgate.clock import SystemClock
+from headgate.http.front import Front
+from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
+from headgate.http.iceberg.service import Service
+from headgate.http.iceberg.tokens import Tokens, simple_authentication
+from headgate.http.kernel_measures import kernel_samples
+from headgate.http.management.routes import management_surface
+from headgate.http.management.services import Management, kernel_check
+from headgate.http.measures import Measures
+from headgate.http.openapi import openapi_document
+from headgate.http.problems import ICEBERG
+from headgate.http.router import Surface
+from headgate.http.shared_measures import SharedMeasures
+from headgate.kernel.cache import Cache
+from headgate.kernel.kernel import Kernel
+from headgate.kernel.realms import RealmState
+from headgate.planning.pool import WorkerPool
+from headgate.server_settings import (
+    bootstrap_catalog,
+    front_options,
+    lake_options,
+    new_uuid,
+    pool_options,
+    storage_options,
+    token_secret,
+)
+from headgate.settings.catalogs import (
+    ANSWERS_CACHE_BYTES,
+    BOOTSTRAP,
+    BOOTSTRAP_CATALOG,
+    BOOTSTRAP_METALAKE,
+)
+from headgate.settings.setting import Settings
+from headgate.storage.gateway import StorageGateway
+from headgate.wiring import entropy, open_kernel
+from headgate.worker_planner import WorkerPlanner
+
+ICEBERG_PREFIX = "/iceberg"
+
+
+def load_application(settings: Settings, shared: Path | None) -> Front:
+    """The application of one process; `shared` is where all processes of a server meet."""
+    clock = SystemClock()
+    measures = Measures()
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Sequence[Surface]]:
+        async with AsyncExitStack() as stack:
+            kernel = await stack.enter_async_context(open_kernel(settings, counted=True))
+            measures.add_source(lambda: kernel_samples(kernel))
+            numbers = SharedMeasures(measures, shared, clock)
+            await stack.enter_async_context(numbers.kept())
+            if settings[BOOTSTRAP]:
+                await bootstrap(kernel, settings[BOOTSTRAP_METALAKE], bootstrap_catalog(settings))
+            service = await _iceberg(settings, kernel, stack)
+            iceberg = Surface(ICEBERG_PREFIX, ICEBERG_ROUTES, service, ICEBERG)
+            yield [iceberg, _management(settings, kernel, numbers, iceberg)]
+
+    return Front(opening, clock, measures, seed=entropy(), options=front_options(settings))
+
+
+async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) -> Service:
+    """What the handlers of Iceberg's protocol work with; closed with the stack."""
+    storage = storage_options(settings)
+    pool = WorkerPool(pool_options(settings))
+    stack.push_async_callback(pool.close)
+    lake = Lake(
+        kernel,
+        StorageGateway(storage, kernel.clock),
+        WorkerPlanner(pool, storage),
+        new_uuid,
+        lake_options(settings),
+    )
+    stack.push_async_callback(lake.purges.close)
+    reports = Reports(lake)
+    stack.push_async_callback(reports.close)
+    await _resume_purges(lake)
+    tokens = Tokens(token_secret(settings), kernel.clock)
+    return Service(
+        lake=lake,
+        reports=reports,
+        tokens=tokens,
+        authenticate=simple_authentication(tokens),
+        answers=Cache(settings[ANSWERS_CACHE_BYTES]),
+        metalake=settings[BOOTSTRAP_METALAKE],
+        catalog=settings[BOOTSTRAP_CATALOG],
+    )
+
+
+async def _resume_purges(lake: Lake) -> None:
+    """Go on where an earlier server stopped."""
+    for realm in await lake.kernel.realms.list():
+        if realm.state is RealmState.ACTIVE:
+            for catalog in await list_catalogs(lake.kernel, realm.name):
+                name = CatalogName(realm.name, catalog.name)
+                lake.purges.wake(await lake.open(Call(name, "headgate")))
+
+
+def _management(
+    settings: Settings, kernel: Kernel, numbers: SharedMeasures, iceberg: Surface
+) -> Surface:
+    document = openapi_document(iceberg, title="Iceberg REST catalog", version=__version__)
+    own = [
+        {"name": value.setting.name, "value": value.shown, "source": value.source}
+        for value in settings
+    ]
+    documents = {f"{ICEBERG_PREFIX}/v1/openapi.json": msgspec.json.encode(document)}
+    services = Management(kernel_check(kernel), numbers, own, documents)
+    surface = management_surface(services)
+    text = openapi_document(surface, title="Headgate management", version=__version__)
+    path = "/management/v1/openapi.json"
+    return management_surface(
+        services._replace(documents={**documents, path: msgspec.json.encode(text)})
+    )

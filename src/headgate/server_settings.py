@@ -1,0 +1,156 @@
+"""What the settings say to each part of a server."""
+
+import os
+import secrets
+from pathlib import Path
+from typing import cast
+from uuid import UUID
+
+from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.lake import LakeOptions
+from headgate.errors import BadSetting
+from headgate.http.front import FrontOptions
+from headgate.model.separators import Governance, check_separator
+from headgate.planning.pool import PoolOptions
+from headgate.settings import catalogs, object_stores, server, storage, store
+from headgate.settings.setting import Settings
+from headgate.storage.options import AzureOptions, Delegation, GcsOptions, S3Options, StorageOptions
+
+KEY_BYTES = 32
+
+
+def front_options(settings: Settings) -> FrontOptions:
+    """The limits of one process."""
+    return FrontOptions(
+        requests_max=settings[server.HTTP_REQUESTS_MAX],
+        request_seconds_max=settings[server.HTTP_REQUEST_SECONDS],
+        body_bytes_max=settings[server.HTTP_BODY_BYTES],
+    )
+
+
+def pool_options(settings: Settings) -> PoolOptions:
+    """How much planning goes on at once."""
+    return PoolOptions(workers=settings[server.PLANNING_PROCESSES])
+
+
+def lake_options(settings: Settings) -> LakeOptions:
+    """How catalogs behave."""
+    separator = settings[catalogs.SCHEMA_SEPARATOR]
+    check_separator(separator, Governance(settings[catalogs.SCHEMA_GOVERNANCE]))
+    return LakeOptions(
+        separator=separator,
+        metadata_cache_bytes=settings[catalogs.METADATA_CACHE_BYTES],
+        verify_metadata_files=settings[storage.VERIFY_METADATA_FILE] == "always",
+    )
+
+
+def storage_options(settings: Settings) -> StorageOptions:
+    """The stores that the operator configured; never taken from the environment of others."""
+    endpoints = tuple(_listed(settings[storage.STORAGE_ENDPOINTS]))
+    configured = (
+        object_stores.S3_ENDPOINT,
+        object_stores.S3_STS_ENDPOINT,
+        object_stores.GCS_BASE_URL,
+        object_stores.AZURE_ENDPOINT,
+    )
+    own = [settings[one] for one in configured]
+    return StorageOptions(
+        s3=_s3(settings),
+        gcs=_gcs(settings),
+        azure=_azure(settings),
+        local_sync=settings[storage.STORAGE_LOCAL_SYNC],
+        allowed_endpoints=(*endpoints, *(one for one in own if one)),
+    )
+
+
+def bootstrap_catalog(settings: Settings) -> CatalogEntity:
+    """The catalog that a fresh store gets."""
+    warehouse = settings[catalogs.BOOTSTRAP_WAREHOUSE]
+    if not warehouse:
+        warehouse = (settings[store.DATA].absolute() / "warehouse").as_uri()
+    return CatalogEntity(
+        0,
+        settings[catalogs.BOOTSTRAP_CATALOG],
+        warehouse.rstrip("/"),
+        {},
+        allowed_locations=tuple(_listed(settings[catalogs.BOOTSTRAP_ALLOWED_LOCATIONS])),
+        created_by="headgate",
+    )
+
+
+def token_secret(settings: Settings) -> bytes:
+    """The key that signs tokens: the operator's, else one made on first start."""
+    given = settings[server.TOKEN_SECRET]
+    if given:
+        if len(given.encode()) < KEY_BYTES:
+            raise BadSetting(
+                f"setting {server.TOKEN_SECRET.name!r} cannot be used",
+                why=f"it is shorter than {KEY_BYTES} bytes",
+                fix="Use a long random text",
+            )
+        return given.encode()
+    return _own_key(settings[store.DATA] / "keys" / "token.key")
+
+
+def new_uuid() -> str:
+    """A random UUID, for tables and files."""
+    return str(UUID(bytes=secrets.token_bytes(16), version=4))
+
+
+def _own_key(path: Path) -> bytes:
+    """The key in this file, which only its owner can read; made if it is not there."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    if not path.exists():
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+        try:
+            os.link(draft, path)  # unless another process was faster
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_bytes()
+
+
+def _s3(settings: Settings) -> S3Options | None:
+    return S3Options(
+        endpoint=settings[object_stores.S3_ENDPOINT],
+        region=settings[object_stores.S3_REGION],
+        access_key_id=settings[object_stores.S3_ACCESS_KEY_ID],
+        secret_access_key=settings[object_stores.S3_SECRET_ACCESS_KEY],
+        session_token=settings[object_stores.S3_SESSION_TOKEN],
+        path_style=settings[object_stores.S3_PATH_STYLE],
+        allow_http=settings[object_stores.S3_ALLOW_HTTP],
+        role_arn=settings[object_stores.S3_ROLE_ARN],
+        sts_endpoint=settings[object_stores.S3_STS_ENDPOINT],
+        external_id=settings[object_stores.S3_EXTERNAL_ID],
+        delegation=cast(Delegation, settings[object_stores.S3_DELEGATION]),
+        duration_seconds=settings[object_stores.S3_CREDENTIAL_SECONDS],
+    )
+
+
+def _gcs(settings: Settings) -> GcsOptions:
+    return GcsOptions(
+        service_account_key=settings[object_stores.GCS_SERVICE_ACCOUNT_KEY],
+        token=settings[object_stores.GCS_TOKEN],
+        base_url=settings[object_stores.GCS_BASE_URL],
+        allow_http=settings[object_stores.GCS_ALLOW_HTTP],
+        delegation=cast(Delegation, settings[object_stores.GCS_DELEGATION]),
+    )
+
+
+def _azure(settings: Settings) -> AzureOptions:
+    return AzureOptions(
+        account_name=settings[object_stores.AZURE_ACCOUNT_NAME],
+        account_key=settings[object_stores.AZURE_ACCOUNT_KEY],
+        sas_token=settings[object_stores.AZURE_SAS_TOKEN],
+        endpoint=settings[object_stores.AZURE_ENDPOINT],
+        allow_http=settings[object_stores.AZURE_ALLOW_HTTP],
+        delegation=cast(Delegation, settings[object_stores.AZURE_DELEGATION]),
+    )
+
+
+def _listed(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
