@@ -1,6 +1,7 @@
 """pyiceberg: tables."""
 
 import time
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -182,7 +183,7 @@ def test_a_scan_planned_by_the_server_finds_the_same(server: HeadgateServer, tab
     """Files, filters, deletes and snapshots are seen alike by both kinds of planning."""
     table.append(rows((3, "Celle"), (4, "Dresden")))
     table.delete("id = 4")
-    with connect(server, scan_planning_mode="server") as planning:
+    with closing(connect(server, scan_planning_mode="server")) as planning:
         assert planning.supports_server_side_planning()
         planned = planning.load_table(table.name())
 
