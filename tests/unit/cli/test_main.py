@@ -11,6 +11,7 @@ import pytest
 
 import headgate
 from headgate.cli.main import run
+from headgate.settings.table import FAMILIES
 
 Capture = pytest.CaptureFixture[str]
 
@@ -65,6 +66,41 @@ def test_settings_are_listed_with_value_and_source(capsys: Capture) -> None:
     assert found["backend"]["source"] == "flag"
     assert (found["cache.bytes"]["value"], found["cache.bytes"]["source"]) == (1, "--set")
     assert found["cache.bytes"]["default"] > 1
+
+
+def test_settings_show_no_secret(capsys: Capture) -> None:
+    """Both forms say that a secret is set, and not what it is."""
+    for form in ([], ["--json"]):
+        assert run(["settings", *form, "--set", "s3.secret-access-key=hidden:key"]) == 0
+
+        shown = capsys.readouterr().out
+        assert "***" in shown
+        assert "hidden" not in shown
+
+
+def test_switches_are_true_or_false(capsys: Capture) -> None:
+    """A switch is shown as it is written, and is a boolean for scripts."""
+    assert run(["settings", "--set", "read-only=TRUE"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert next(line for line in lines if line.startswith("read-only ")).split()[1:4] == [
+        "true",
+        "--set",
+        "false",
+    ]
+
+    assert run(["settings", "--json"]) == 0
+    found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+    assert (found["read-only"]["value"], found["read-only"]["type"]) == (False, "bool")
+
+
+def test_settings_are_listed_by_family(capsys: Capture) -> None:
+    """Each family has its heading after an empty line, and its settings below."""
+    assert run(["settings"]) == 0
+
+    _, *families = capsys.readouterr().out.split("\n\n")
+    names = [[line.split()[0] for line in family.splitlines()[1:]] for family in families]
+    assert [family.splitlines()[0] for family in families] == list(FAMILIES)
+    assert names == [[one.name for one in family] for family in FAMILIES.values()]
 
 
 def test_settings_are_a_table_for_people(capsys: Capture, tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""What may be shown of a database's URL."""
+
+import pytest
+
+from headgate.settings.urls import mask
+
+
+@pytest.mark.parametrize(
+    ("url", "masked"),
+    [
+        ("postgresql://u:PW@h/d", "postgresql://h/d"),
+        ("postgres://u:PW@[::1]:5432/d", "postgres://[::1]/d"),
+        ("postgresql://u@h/d?password=PW&x=1", "postgresql://h/d"),
+        ("postgresql://h:5432/d", "postgresql://h/d"),
+        ("postgresql://u:12345/d", "postgresql://u/d"),
+        ("postgresql://u:P@SS/word@h:1/d", "postgresql:***"),
+        ("postgresql://user:PW/db", "postgresql:***"),
+        ("postgresql:user:PW@h/db", "postgresql:***"),
+        ("postgresql://us/er:PW@h/db", "postgresql:***"),
+        ("postgresql://u:1?PW@h/db", "postgresql:***"),
+        ("postgresql://u:1#PW@h/db", "postgresql:***"),
+        ("postgresql://u:P\nW@h/db", "postgresql:***"),
+        ("sqlite:///a@b.db", "sqlite:///a@b.db"),
+        ("sqlite://u:PW@h/x", "sqlite:***"),
+        ("sqlite:///u:PW@h/x", "sqlite:***"),
+        ("oracle://u:PW@h/x", "oracle:***"),
+        ("host=h password=PW", "***"),
+        ("host=h password=P:W", "***"),
+        ("memory:", "memory:"),
+        ("", ""),
+    ],
+)
+def test_passwords_are_masked(url: str, masked: str) -> None:
+    """A URL is shown as host and database; one that is not well formed as its scheme only."""
+    assert mask(url) == masked
