@@ -12,6 +12,7 @@ from headgate.catalog.catalogs import bootstrap, list_catalogs
 from headgate.catalog.lake import Lake
 from headgate.catalog.reports import Reports
 from headgate.clock import SystemClock
+from headgate.errors import Forbidden
 from headgate.http.front import Front
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.iceberg.service import Service
@@ -22,7 +23,8 @@ from headgate.http.management.services import Management, kernel_check
 from headgate.http.measures import Measures
 from headgate.http.openapi import openapi_document
 from headgate.http.problems import ICEBERG
-from headgate.http.router import Surface
+from headgate.http.request import Request, Response
+from headgate.http.router import Route, Surface
 from headgate.http.shared_measures import SharedMeasures
 from headgate.kernel.cache import Cache
 from headgate.kernel.kernel import Kernel
@@ -43,6 +45,7 @@ from headgate.settings.catalogs import (
     BOOTSTRAP_CATALOG,
     BOOTSTRAP_METALAKE,
 )
+from headgate.settings.server import READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.storage.gateway import StorageGateway
 from headgate.wiring import entropy, open_kernel
@@ -59,14 +62,19 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
     @asynccontextmanager
     async def opening() -> AsyncIterator[Sequence[Surface]]:
         async with AsyncExitStack() as stack:
-            kernel = await stack.enter_async_context(open_kernel(settings, counted=True))
+            kernel = await stack.enter_async_context(
+                open_kernel(settings, writable=not settings[READ_ONLY], counted=True)
+            )
             measures.add_source(lambda: kernel_samples(kernel))
             numbers = SharedMeasures(measures, shared, clock)
             await stack.enter_async_context(numbers.kept())
-            if settings[BOOTSTRAP]:
+            if settings[BOOTSTRAP] and not settings[READ_ONLY]:
                 await bootstrap(kernel, settings[BOOTSTRAP_METALAKE], bootstrap_catalog(settings))
             service = await _iceberg(settings, kernel, stack)
-            iceberg = Surface(ICEBERG_PREFIX, ICEBERG_ROUTES, service, ICEBERG)
+            routes = (
+                tuple(map(_refusing, ICEBERG_ROUTES)) if settings[READ_ONLY] else ICEBERG_ROUTES
+            )
+            iceberg = Surface(ICEBERG_PREFIX, routes, service, ICEBERG)
             yield [iceberg, _management(settings, kernel, numbers, iceberg)]
 
     return Front(opening, clock, measures, seed=entropy(), options=front_options(settings))
@@ -85,9 +93,10 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
         lake_options(settings),
     )
     stack.push_async_callback(lake.purges.close)
-    reports = Reports(lake)
+    reports = Reports(lake, stored=not settings[READ_ONLY])
     stack.push_async_callback(reports.close)
-    await _resume_purges(lake)
+    if not settings[READ_ONLY]:
+        await _resume_purges(lake)
     tokens = Tokens(token_secret(settings), kernel.clock)
     return Service(
         lake=lake,
@@ -97,6 +106,19 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
         answers=Cache(settings[ANSWERS_CACHE_BYTES]),
         metalake=settings[BOOTSTRAP_METALAKE],
         catalog=settings[BOOTSTRAP_CATALOG],
+    )
+
+
+def _refusing(route: Route) -> Route:
+    """The same route on a server that only reads."""
+    return msgspec.structs.replace(route, handler=_refuse) if route.writes else route
+
+
+async def _refuse(_service: Service, _request: Request) -> Response:
+    raise Forbidden(
+        "Not allowed: this server only reads",
+        why="it was started with --read-only",
+        fix="Ask another server of the same store",
     )
 
 

@@ -8,6 +8,7 @@ from headgate.catalog.calls import CatalogName
 from headgate.catalog.entities import CatalogEntity, Entry, Kind
 from headgate.catalog.naming import CATALOGS, NAMES, NAMESPACES, ROOT, Names, NamesDraft
 from headgate.catalog.openings import CATALOG_POINTER, head_pointer, look
+from headgate.catalog.reservations import reserve
 from headgate.errors import BadRequest, CatalogExists, CatalogNotFound, RealmExists
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
@@ -33,6 +34,7 @@ async def create_catalog(kernel: Kernel, metalake: str, new: CatalogEntity) -> C
         names = NamesDraft(draft.index(NAMES))
         if names.find(ROOT, CATALOGS, new.name) is not None:
             raise CatalogExists(f"Catalog already exists: {metalake}.{new.name}")
+        reserve(draft, [normalize(new.warehouse)], id)
         entity = msgspec.structs.replace(new, id=id, created_ms=draft.now_ms)
         names.put(ROOT, CATALOGS, new.name, Entry(Kind.CATALOG, id, draft.stage(entity)))
         draft.note({"do": "create", "kind": "catalog", "name": [new.name], "by": new.created_by})

@@ -37,8 +37,9 @@ class _Waiting(NamedTuple):
 class Reports:
     """Gathers reports and stores them."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, *, stored: bool = True) -> None:
         self._lake = lake
+        self._stored = stored
         self._waiting: deque[_Waiting] = deque(maxlen=REPORTS_WAITING_MAX)
         self._task: asyncio.Task[None] | None = None
 
@@ -46,6 +47,8 @@ class Reports:
         """Take a report about a table, which must exist."""
         table = await find_relation(await self._lake.open(call), identifier, Kind.TABLE)
         entity = ReportEntity(table.entry.id, self._lake.now_ms(), call.principal, report)
+        if not self._stored:
+            return
         pointer = reports_pointer(table.opened.catalog.id)
         self._waiting.append(_Waiting(table.opened.realm, pointer, entity))
         if self._task is None or self._task.done():

@@ -1,4 +1,5 @@
-"""Which locations are taken: two tables never share files, nor does one lie inside another."""
+"""Which locations are taken: no two tables, and no two catalogs, share files or lie in one
+another."""
 
 from collections.abc import Iterable
 
@@ -49,6 +50,6 @@ def release(draft: Draft, locations: Iterable[str]) -> None:
 def _taken(location: str) -> LocationTaken:
     return LocationTaken(
         f"Location is taken: {location}",
-        why="another table or view of this catalog lies there, above it or below it",
+        why="another one lies there, above it or below it",
         fix="Choose another location, or leave it out to get one of its own",
     )

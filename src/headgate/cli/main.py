@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import click
 
+from headgate.cli.catalog import catalog
 from headgate.cli.log import log
 from headgate.cli.output import printable, to_json
 from headgate.cli.realm import realm
@@ -33,7 +34,7 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (log, realm, serve, settings, version):
+for _command in (catalog, log, realm, serve, settings, version):
     cli.add_command(_command)
 
 

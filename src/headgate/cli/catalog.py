@@ -1,0 +1,145 @@
+"""`headgate catalog`: the catalogs of a metalake."""
+
+from pathlib import Path
+
+import click
+
+from headgate.catalog.calls import CatalogName
+from headgate.catalog.catalogs import alter_catalog, create_catalog, list_catalogs
+from headgate.catalog.entities import CatalogEntity
+from headgate.cli.opening import with_kernel
+from headgate.cli.options import Run, shared
+from headgate.cli.output import iso, printable, table, to_json
+from headgate.errors import BadRequest
+from headgate.model.physical import path_segment
+from headgate.model.separators import Governance, check_separator
+from headgate.settings.catalogs import BOOTSTRAP_METALAKE, SCHEMA_GOVERNANCE, SCHEMA_SEPARATOR
+from headgate.settings.store import DATA
+
+FIELDS = ("nested", "comment", "allowed-locations")
+
+metalake_option = click.option("--metalake", help="The metalake; the default one if not given.")
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def catalog(context: click.Context) -> None:
+    """List, create and change catalogs."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@catalog.command("list")
+@metalake_option
+@shared
+def list_(run: Run, metalake: str | None) -> None:
+    """List the catalogs of a metalake."""
+    name = metalake or run.settings[BOOTSTRAP_METALAKE]
+    found = with_kernel(run, lambda kernel: list_catalogs(kernel, name), writable=False)
+    if run.json:
+        click.echo(to_json([described(one) for one in found]))
+    elif found:
+        rows = [
+            (printable(one.name), "yes" if one.nested else "no", iso(one.created_ms), one.warehouse)
+            for one in found
+        ]
+        click.echo(table(("NAME", "NESTED", "CREATED", "WAREHOUSE"), rows))
+    else:
+        click.echo("There are no catalogs; `headgate catalog create NAME` makes one.")
+
+
+@catalog.command()
+@click.argument("name")
+@metalake_option
+@click.option("--warehouse", metavar="URL", help="Where its tables lie: s3://bucket/path, file:…")
+@click.option("--allow", metavar="URL", multiple=True, help="Another place for tables; repeatable.")
+@click.option("--flat", is_flag=True, help="Namespaces have one level, and any name.")
+@click.option("--comment", default="", help="What it is for.")
+@shared
+def create(  # noqa: PLR0913  one argument for each option
+    run: Run,
+    *,
+    name: str,
+    metalake: str | None,
+    warehouse: str | None,
+    allow: tuple[str, ...],
+    flat: bool,
+    comment: str,
+) -> None:
+    """Create a catalog."""
+    place = warehouse or _folder(run.settings[DATA], name)
+    new = CatalogEntity(
+        0,
+        name,
+        place.rstrip("/"),
+        {},
+        comment,
+        nested=not flat,
+        allowed_locations=allow,
+        created_by="operator",
+    )
+    lake = metalake or run.settings[BOOTSTRAP_METALAKE]
+    made = with_kernel(run, lambda kernel: create_catalog(kernel, lake, new), writable=True)
+    _answer(run, made, "created")
+
+
+@catalog.command("set")
+@click.argument("name")
+@click.argument("changes", nargs=-1, required=True, metavar="KEY=VALUE...")
+@metalake_option
+@shared
+def set_(run: Run, *, name: str, changes: tuple[str, ...], metalake: str | None) -> None:
+    """Change a catalog: nested=true|false, comment=TEXT, allowed-locations=URL,URL."""
+    fields = dict(map(_change, changes))
+    where = CatalogName(metalake or run.settings[BOOTSTRAP_METALAKE], name)
+    separator = run.settings[SCHEMA_SEPARATOR]
+    check_separator(separator, Governance(run.settings[SCHEMA_GOVERNANCE]))
+    changed = with_kernel(
+        run, lambda kernel: alter_catalog(kernel, where, fields, separator), writable=True
+    )
+    _answer(run, changed, "changed")
+
+
+def described(one: CatalogEntity) -> dict[str, object]:
+    """A catalog as a plain object."""
+    return {
+        "id": str(one.id),
+        "name": one.name,
+        "warehouse": one.warehouse,
+        "nested": one.nested,
+        "allowed-locations": one.allowed_locations,
+        "comment": one.comment,
+        "created": iso(one.created_ms),
+    }
+
+
+def _folder(data: Path, name: str) -> str:
+    return (data.absolute() / "warehouses" / path_segment(name)).as_uri()
+
+
+def _change(pair: str) -> tuple[str, object]:
+    key, equals, text = pair.partition("=")
+    if not equals or key not in FIELDS:
+        raise BadRequest(
+            f"{printable(pair)!r} cannot be set",
+            why=f"a catalog has {', '.join(FIELDS)}",
+            fix="Write KEY=VALUE",
+        )
+    if key == "comment":
+        return key, text
+    if key == "allowed-locations":
+        return "allowed_locations", tuple(one.strip() for one in text.split(",") if one.strip())
+    if text.lower() not in {"true", "false"}:
+        raise BadRequest(
+            f"{printable(pair)!r} cannot be set",
+            why="it is no truth value",
+            fix="Write nested=true",
+        )
+    return key, text.lower() == "true"
+
+
+def _answer(run: Run, one: CatalogEntity, done: str) -> None:
+    if run.json:
+        click.echo(to_json(described(one)))
+    else:
+        click.echo(f"Catalog {printable(one.name)!r} is {done}; its tables lie in {one.warehouse}.")
