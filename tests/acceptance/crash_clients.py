@@ -121,7 +121,7 @@ class NamespaceMaker(KeyedClient):
 
 
 class Committer(KeyedClient):
-    """Tags a table's only snapshot, with a requirement that holds just once: no such tag is there."""
+    """Tags a table's only snapshot; each commit requires that its tag is not there yet."""
 
     def __init__(self, port: int, prefix: str, table: str, snapshot_id: int) -> None:
         super().__init__(port, prefix)

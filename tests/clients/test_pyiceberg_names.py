@@ -14,7 +14,7 @@ from pyiceberg.types import LongType, NestedField
 from pyiceberg.view.metadata import ViewVersion
 
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
-ODD_NAMES = ["a.b", "two words", "Käse 🧀", "in/out", "100%", "1+1", "a%2Fb", "-", "ns:x&y=z?#"]
+ODD_NAMES = ["a.b", "two words", "Käse 🧀", "in/out", "100%", "1+1", "a%2Fb", "-", "a&b=c?d#e"]
 
 
 def view_version(sql: str) -> ViewVersion:
