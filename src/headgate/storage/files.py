@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import AsyncIterator, Sequence
 
+from headgate.clock import Clock, SystemClock
 from headgate.errors import AlreadyExists, HeadgateError
 from headgate.storage import endpoints
 from headgate.storage.failures import NotDeleted
@@ -24,10 +25,11 @@ class StorageFiles:
         options: StorageOptions,
         local_roots: Sequence[str] = (),
         *,
+        clock: Clock | None = None,
         resolve: endpoints.Resolve = endpoints.resolve,
     ) -> None:
         self._local = LocalFiles(local_roots, sync=options.local_sync)
-        self._objects = ObjectFiles(Stores(options, resolve=resolve))
+        self._objects = ObjectFiles(Stores(options, clock or SystemClock(), resolve=resolve))
 
     async def read(self, location: str) -> bytes:
         """The whole file, or FileMissing."""

@@ -6,15 +6,18 @@ from a provider, or requests are not signed at all.
 """
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from obstore.store import AzureStore, GCSStore, S3Store
 
-from headgate.errors import BadSetting, Forbidden
+from headgate.clock import Clock
+from headgate.errors import Forbidden
 from headgate.storage import endpoints
 from headgate.storage.failures import translated
+from headgate.storage.google_token import ServiceAccount
 from headgate.storage.options import AzureOptions, GcsOptions, S3Options, StorageOptions
 from headgate.storage.places import Place
 
@@ -25,16 +28,23 @@ Store = S3Store | GCSStore | AzureStore
 
 STORES_MAX = 256  # each has its own connections
 RETRIES: "RetryConfig" = {"max_retries": 3, "retry_timeout": timedelta(seconds=30)}
-SERVICE_ACCOUNT = ("client_email", "private_key", "private_key_id")
+NO_KEY = json.dumps(
+    {"client_email": "", "private_key": "", "private_key_id": "", "disable_oauth": True}
+)
 
 
 class Stores:
     """The stores of one set of options, one for each bucket."""
 
     def __init__(
-        self, options: StorageOptions, *, resolve: endpoints.Resolve = endpoints.resolve
+        self,
+        options: StorageOptions,
+        clock: Clock,
+        *,
+        resolve: endpoints.Resolve = endpoints.resolve,
     ) -> None:
         self._options = options
+        self._clock = clock
         self._resolve = resolve
         self._stores: dict[tuple[str, str, str], Store] = {}
 
@@ -58,7 +68,7 @@ class Stores:
             resolve=self._resolve,
         )
         with translated(place.root):
-            return open_store(options, place.bucket)
+            return open_store(options, place.bucket, self._clock)
 
     def _options_for(self, place: Place) -> S3Options | GcsOptions | AzureOptions:
         by_kind = {"s3": self._options.s3, "gcs": self._options.gcs, "azure": self._options.azure}
@@ -84,12 +94,12 @@ def amazon(service: str, region: str) -> str:
     return f"https://{service}.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
 
 
-def open_store(options: S3Options | GcsOptions | AzureOptions, bucket: str) -> Store:
+def open_store(options: S3Options | GcsOptions | AzureOptions, bucket: str, clock: Clock) -> Store:
     """A client of one bucket; nothing is sent yet."""
     if isinstance(options, S3Options):
         return _open_s3(options, bucket)
     if isinstance(options, GcsOptions):
-        return _open_gcs(options, bucket)
+        return _open_gcs(options, bucket, clock)
     return _open_azure(options, bucket)
 
 
@@ -123,34 +133,19 @@ def _open_s3(options: S3Options, bucket: str) -> S3Store:
     )
 
 
-def _open_gcs(options: GcsOptions, bucket: str) -> GCSStore:
-    """A key is always given, lest one in the environment be used. What else such a file may say,
-    an address for one, is left out."""
-    key = dict.fromkeys(SERVICE_ACCOUNT, "")
+def _open_gcs(options: GcsOptions, bucket: str, clock: Clock) -> GCSStore:
+    """The empty key stands in the place of one in the environment."""
+    provider: Any = _static({"token": options.token})
     if options.service_account_key:
-        try:
-            given = json.loads(options.service_account_key)
-            key = {name: str(given[name]) for name in SERVICE_ACCOUNT}
-        except (ValueError, KeyError, TypeError):
-            raise BadSetting(
-                "Invalid service account key",
-                why="it is no JSON object with " + ", ".join(SERVICE_ACCOUNT),
-            ) from None
-    signed: dict[str, Any] = {"skip_signature": False}
-    if not options.service_account_key:
-        signed = _signed({"token": options.token} if options.token else None)
+        provider = ServiceAccount(options.service_account_key, clock)
     return GCSStore(
         bucket,
-        service_account_key=json.dumps(
-            {
-                **key,
-                "gcs_base_url": endpoint_of(options),
-                "disable_oauth": not options.service_account_key,
-            }
-        ),
+        base_url=endpoint_of(options),
+        service_account_key=NO_KEY,
+        skip_signature=False,
+        credential_provider=provider,
         client_options=_client(allow_http=options.allow_http),
         retry_config=RETRIES,
-        **signed,
     )
 
 
@@ -176,10 +171,11 @@ def _open_azure(options: AzureOptions, container: str) -> AzureStore:
 def _signed(credential: dict[str, Any] | None) -> dict[str, Any]:
     if credential is None:
         return {"skip_signature": True}
-    return {
-        "skip_signature": False,
-        "credential_provider": lambda: {**credential, "expires_at": None},
-    }
+    return {"skip_signature": False, "credential_provider": _static(credential)}
+
+
+def _static(credential: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+    return lambda: {**credential, "expires_at": None}
 
 
 def _client(*, allow_http: bool) -> "ClientConfig":
