@@ -1,0 +1,55 @@
+"""A pytest plugin: a real catalog server for the tests of other projects.
+
+`headgate_catalog` is a catalog of its own for each test; its server is started once per run.
+Nothing is imported before a test asks for it: the plugin is loaded with every run of pytest.
+"""
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+if TYPE_CHECKING:
+    from headgate.testing.headgate_server import HeadgateServer
+
+_numbers = itertools.count(1)
+
+
+class HeadgateCatalog(NamedTuple):
+    """How a test reaches its catalog. `load_catalog("test", **catalog.properties)` opens it."""
+
+    uri: str
+    """The base of Iceberg's REST protocol."""
+    warehouse: str
+    """The catalog's name, which clients call their warehouse."""
+    location: str
+    """Where its tables lie."""
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """What an Iceberg client needs."""
+        return {"type": "rest", "uri": self.uri, "warehouse": self.warehouse}
+
+
+@pytest.fixture(scope="session")
+def headgate_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator["HeadgateServer"]:
+    """A running server with an empty store, in a process of its own, on a port of its own."""
+    from headgate.testing.headgate_server import HeadgateServer  # noqa: PLC0415  only if asked for
+
+    with HeadgateServer(tmp_path_factory.mktemp("headgate")) as server:
+        yield server
+
+
+@pytest.fixture
+def headgate_catalog(headgate_server: "HeadgateServer") -> HeadgateCatalog:
+    """A new, empty catalog."""
+    import subprocess  # noqa: PLC0415  only if asked for
+    import sys  # noqa: PLC0415
+
+    name = f"test_{next(_numbers)}"
+    data = headgate_server.folder / "data"
+    command = [sys.executable, "-m", "headgate", "catalog", "create", name, "--data", str(data)]
+    subprocess.run(command, check=True, capture_output=True)  # noqa: S603  our own
+    location = (data / "warehouses" / name).as_uri()
+    return HeadgateCatalog(headgate_server.iceberg_url, name, location)
