@@ -26,7 +26,7 @@ from headgate.model.table_actions import (
     SetDefaultSortOrder,
     SetDefaultSpec,
 )
-from headgate.model.table_metadata import TableMetadata
+from headgate.model.table_metadata import TableMetadata, default_spec
 from headgate.model.update_progress import Progress
 
 
@@ -138,13 +138,10 @@ def set_default_sort_order(
 def check_defaults(table: TableMetadata) -> None:
     """Rows of the current schema can be partitioned and sorted as the table says."""
     columns = _columns(table, "default")
-    spec = find(table.partition_specs, table.default_spec_id)
+    partitioning.check(default_spec(table).value, columns)
     order = find(table.sort_orders, table.default_sort_order_id)
-    if not spec:
-        raise BadMetadata(f"Invalid table: there is no partition spec {table.default_spec_id}")
-    if not order:
+    if not order:  # a new table whose client added an order and did not make it the default
         raise BadMetadata(f"Invalid table: there is no sort order {table.default_sort_order_id}")
-    partitioning.check(spec.value, columns)
     sorting.check(order.value, columns)
 
 

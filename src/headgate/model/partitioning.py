@@ -84,11 +84,10 @@ def with_field_ids(
     ids = {(field.source_id, field.transform): field.id for field in known}
     members = []
     for field, member in zip(parsed, spec["fields"], strict=True):
-        key = (field.source_id, field.transform)
-        if key not in ids:
-            last_id += 1
-            ids[key] = last_id
-        members.append({**member, "field-id": ids[key]})
+        id = ids.pop((field.source_id, field.transform), None)
+        if id is None:
+            last_id = id = last_id + 1
+        members.append({**member, "field-id": id})
     return {**spec, "fields": members}
 
 

@@ -44,14 +44,14 @@ def new_table(  # noqa: PLR0913  the members of a CreateTableRequest
     """The first version of a table.
 
     Schema, partition spec and write order are the members of a CreateTableRequest, encoded
-    (`Raw`, `bytes`) or decoded; spec and order may be None.
+    (`Raw`, `bytes`) or decoded; spec and order may be null.
     """
     version = number(properties, FORMAT_VERSION, FORMAT_VERSION_DEFAULT)
     if not 1 <= version <= FORMAT_VERSION_MAX:
         raise BadMetadata(
             f"Unsupported format version: v{version} (supported: v{FORMAT_VERSION_MAX})"
         )
-    fresh, ids = schemas.with_fresh_ids(_object(schema, "schema"))
+    fresh, ids = schemas.with_fresh_ids(_object(schema, None, "schema"))
     stored = NEW_TABLE | without_reserved(properties)
     columns = schemas.check(fresh, version)
     check_new(stored, version, (column.name for column in columns.values()))
@@ -60,9 +60,9 @@ def new_table(  # noqa: PLR0913  the members of a CreateTableRequest
         UpgradeFormatVersion(version),
         AddSchema(Raw(encode(fresh))),
         SetCurrentSchema(LAST_ADDED),
-        AddSpec(Raw(encode(_fresh_spec(_object(spec or partitioning.UNPARTITIONED, "spec"), ids)))),
+        AddSpec(Raw(encode(_fresh_spec(spec, ids)))),
         SetDefaultSpec(LAST_ADDED),
-        AddSortOrder(Raw(encode(_fresh_order(_object(order or sorting.UNSORTED, "order"), ids)))),
+        AddSortOrder(Raw(encode(_fresh_order(order, ids)))),
         SetDefaultSortOrder(LAST_ADDED),
         SetLocation(location),
         SetProperties(stored),
@@ -70,11 +70,13 @@ def new_table(  # noqa: PLR0913  the members of a CreateTableRequest
     return apply(None, updates, now_ms=now_ms, previous_location=None)
 
 
-def _object(value: object, what: str) -> Object:
-    return convert(builtins(value, what), Object, what)
+def _object(value: object, default: object, what: str) -> Object:
+    given = builtins(value, what)
+    return convert(default if given is None else given, Object, what)
 
 
-def _fresh_spec(spec: Object, ids: Mapping[int, int]) -> Object:
+def _fresh_spec(given: object, ids: Mapping[int, int]) -> Object:
+    spec = _object(given, partitioning.UNPARTITIONED, "partition spec")
     fields = []
     for field, member in zip(partitioning.fields(spec), spec["fields"], strict=True):
         if field.source_id not in ids:
@@ -84,7 +86,8 @@ def _fresh_spec(spec: Object, ids: Mapping[int, int]) -> Object:
     return {**spec, "fields": fields}
 
 
-def _fresh_order(order: Object, ids: Mapping[int, int]) -> Object:
+def _fresh_order(given: object, ids: Mapping[int, int]) -> Object:
+    order = _object(given, sorting.UNSORTED, "sort order")
     fields = []
     for field, member in zip(sorting.fields(order), order["fields"], strict=True):
         if field.source_id not in ids:

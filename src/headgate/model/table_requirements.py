@@ -131,7 +131,9 @@ def _check(metadata: TableMetadata, requirement: TableRequirement) -> None:
             _check_id("last assigned partition id", id, metadata.last_partition_id)
         case AssertDefaultSpecId(id):
             _check_id("default partition spec", id, metadata.default_spec_id)
-        case AssertDefaultSortOrderId(id):
+        case _:
+            assert isinstance(requirement, AssertDefaultSortOrderId)
+            id = requirement.default_sort_order_id
             _check_id("default sort order", id, metadata.default_sort_order_id)
 
 
