@@ -1,7 +1,9 @@
-"""These tests need a real S3 server: moto always, and MinIO in `./test full`.
+"""These tests need real storage servers: moto always; MinIO, fake-gcs-server and Azurite in
+`./test full`.
 
-moto is installed from PyPI with the other test tools and enforces no policies; MinIO does, and is
-built with Go into the user's cache the first time, which takes ten minutes.
+moto is installed from PyPI with the other test tools and enforces no policies. MinIO does; it is
+built with Go into the user's cache the first time, which takes ten minutes. The other two need Go
+and npm, and a minute each.
 """
 
 import itertools
@@ -15,10 +17,10 @@ from headgate.testing.object_stores import MinioServer, MotoServer, S3Server
 from tests.conftest import FULL
 
 SERVERS: list[Callable[[], S3Server]] = [MotoServer, MinioServer] if FULL else [MotoServer]
-ENFORCED = ["test_s3_policies.py"]  # needs a server that enforces policies
+SERVERS_TO_BUILD = ["test_s3_policies.py", "test_cloud_files.py"]
 BUCKETS = itertools.count(1)
 
-collect_ignore = [] if FULL else ENFORCED
+collect_ignore = [] if FULL else SERVERS_TO_BUILD
 
 
 @pytest.fixture(scope="session", params=SERVERS)

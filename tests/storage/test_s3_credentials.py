@@ -15,7 +15,7 @@ async def test_a_client_can_work_in_its_table(s3_server: S3Server, bucket: str) 
 
     await client.write(f"{table}/data/f.parquet", b"x")
 
-    assert keys.access_key_id != s3_server.access_key_id
+    assert keys.access_key_id != s3_server.keys.access_key_id
     assert await client.read(f"{table}/data/f.parquet") == b"x"
     assert [name async for name in client.list(table)] == [f"{table}/data/f.parquet"]
     with pytest.raises(AlreadyExists):

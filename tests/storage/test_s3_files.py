@@ -113,7 +113,7 @@ async def test_a_server_that_is_gone_is_unavailable(s3_server: S3Server) -> None
     with pytest.raises(StorageUnavailable, match="Check the catalog's endpoint") as caught:
         await files.read("s3://bucket-x/v1.json")
 
-    assert s3_server.secret_access_key not in str(caught.value)
+    assert s3_server.keys.secret_access_key not in str(caught.value)
 
 
 async def test_another_client_sees_the_same_key(

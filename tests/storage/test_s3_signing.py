@@ -10,7 +10,8 @@ import pytest
 from headgate.clock import SystemClock
 from headgate.storage.files import StorageFiles
 from headgate.storage.signing import S3Signer
-from headgate.testing.object_stores import S3Server, send_plain
+from headgate.testing.object_stores import S3Server
+from headgate.testing.store_process import send
 
 
 class Client:
@@ -33,7 +34,7 @@ class Client:
             prefixes=[self._prefix],
             write=True,
         )
-        return send_plain(method, url, headers | added, body)
+        return send(method, url, headers | added, body)
 
 
 @pytest.fixture
