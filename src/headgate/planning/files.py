@@ -1,6 +1,8 @@
 """How a worker process gets at files: a port, and the factory that crosses the process border."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +22,24 @@ class OpenFiles(Protocol):
 
 Files = Callable[[], OpenFiles]
 """Opens files in a worker. It is pickled: an instance of a module's dataclass, or a partial."""
+
+
+READS_AHEAD = 4  # object stores take their time; what was read ahead waits in memory
+
+
+def read_ahead(files: OpenFiles, locations: Iterable[str]) -> Iterator[Callable[[], bytes]]:
+    """For each location, in their order, what gives the file's bytes or raises why it cannot."""
+    waiting: deque[Future[bytes]] = deque()
+    threads = ThreadPoolExecutor(READS_AHEAD)
+    try:
+        for location in locations:
+            waiting.append(threads.submit(files.read, location))
+            if len(waiting) > READS_AHEAD:
+                yield waiting.popleft().result
+        while waiting:
+            yield waiting.popleft().result
+    finally:
+        threads.shutdown(wait=True, cancel_futures=True)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """Reading manifest lists and manifests of every format version with pyiceberg's Avro reader."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import tee
 from typing import Literal
 
 from pyiceberg.avro.file import AvroFile
@@ -22,6 +23,7 @@ from pyiceberg.manifest import (
 
 from headgate.errors import BadMetadata, HeadgateError
 from headgate.planning.files import OpenFiles
+from headgate.planning.files import read_ahead as files_read_ahead
 from headgate.planning.table import Snapshot
 
 FORMAT: Literal[3] = (
@@ -72,10 +74,18 @@ def manifest_list(files: OpenFiles, snapshot: Snapshot) -> list[ManifestFile]:
         return list(_list_reader(snapshot.manifest_list, data))
 
 
-def entries(files: OpenFiles, manifest: ManifestFile) -> Iterator[Entry]:
+def read_ahead(
+    files: OpenFiles, manifests: Iterable[ManifestFile]
+) -> Iterator[tuple[ManifestFile, Callable[[], bytes]]]:
+    """Manifests with what gives their bytes, or raises why it cannot."""
+    ones, others = tee(manifests)
+    reads = files_read_ahead(files, (manifest.manifest_path for manifest in ones))
+    return zip(others, reads, strict=True)
+
+
+def entries(manifest: ManifestFile, data: bytes) -> Iterator[Entry]:
     """The entries of a manifest, those of deleted files too, in their stored order."""
     path = manifest.manifest_path
-    data = files.read(path)
     with _understood("manifest", path):
         next_row_id = manifest[-1]
         for row in _reader(path, data):
@@ -85,9 +95,8 @@ def entries(files: OpenFiles, manifest: ManifestFile) -> Iterator[Entry]:
             yield entry
 
 
-def paths(files: OpenFiles, manifest: ManifestFile) -> Iterator[str]:
+def paths(manifest: ManifestFile, data: bytes) -> Iterator[str]:
     """The locations of all files that a manifest names."""
-    data = files.read(manifest.manifest_path)
     with _understood("manifest", manifest.manifest_path):
         for row in _reader(manifest.manifest_path, data):
             yield row.data_file.file_path

@@ -8,12 +8,13 @@ from pyiceberg import expressions
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression, UnboundPredicate
 from pyiceberg.expressions.literals import AboveMax, BelowMin, literal
 from pyiceberg.schema import Schema
-from pyiceberg.transforms import parse_transform
+from pyiceberg.transforms import UnknownTransform, parse_transform
 from pyiceberg.types import IcebergType, NestedField, StringType
 
 from headgate.errors import BadRequest
 from headgate.planning.filters import SETS, UNARY, Both, Either, Filter, Leaf
 from headgate.planning.literals import NotComparable, comparable
+from headgate.planning.table import NOT_UNDERSTOOD
 
 CLASSES: dict[str, Any] = {
     "is-null": expressions.IsNull,
@@ -43,9 +44,10 @@ class Predicate:
     values: tuple[Any, ...]
     json: Any
     """In the older form."""
-    unbound: UnboundPredicate | AlwaysTrue
+    unbound: BooleanExpression
     """For pyiceberg; AlwaysTrue if it cannot say this test."""
     bound: BooleanExpression
+    """The same with its column; AlwaysFalse if no row can pass it."""
 
     def on(self, name: str) -> BooleanExpression:
         """The same test of another column."""
@@ -71,8 +73,8 @@ def _bound(leaf: Leaf, schema: Schema, case_sensitive: bool) -> Predicate:  # no
     field, name = _column(leaf, schema, case_sensitive)
     unbound = _unbound(leaf, field, name)
     try:
-        found = unbound if isinstance(unbound, AlwaysTrue) else unbound.bind(schema)
-    except (TypeError, ValueError, ArithmeticError) as error:
+        found = unbound.bind(schema) if isinstance(unbound, UnboundPredicate) else unbound
+    except (*NOT_UNDERSTOOD, ArithmeticError) as error:
         raise BadRequest(
             f"Cannot filter column {name} of type {field.field_type}", why=str(error)
         ) from error
@@ -99,7 +101,7 @@ def _column(leaf: Leaf, schema: Schema, case_sensitive: bool) -> tuple[NestedFie
     return field, name
 
 
-def _unbound(leaf: Leaf, field: NestedField, name: str) -> UnboundPredicate | AlwaysTrue:
+def _unbound(leaf: Leaf, field: NestedField, name: str) -> BooleanExpression:
     if leaf.transform is not None:
         _check_transform(leaf.transform, field)
         return AlwaysTrue()
@@ -116,11 +118,13 @@ def _unbound(leaf: Leaf, field: NestedField, name: str) -> UnboundPredicate | Al
 
 def _check_transform(transform: str, field: NestedField) -> None:
     try:
-        parse_transform(transform).result_type(field.field_type)
-    except (TypeError, ValueError) as error:
+        found = parse_transform(transform)
+    except NOT_UNDERSTOOD as error:
+        raise BadRequest(f"Cannot parse the transform {transform}", why=str(error)) from error
+    if not isinstance(found, UnknownTransform) and not found.can_transform(field.field_type):
         raise BadRequest(
-            f"Cannot apply {transform} to {field.name} of type {field.field_type}", why=str(error)
-        ) from error
+            f"Cannot apply {transform} to {field.name}", why=f"it is {field.field_type}"
+        )
 
 
 def _in_range(values: tuple[Any, ...], type: IcebergType) -> tuple[Any, ...]:
@@ -135,9 +139,9 @@ def _in_range(values: tuple[Any, ...], type: IcebergType) -> tuple[Any, ...]:
         return values  # binding says what is wrong with them
 
 
-def _expression(operation: str, name: str, values: tuple[Any, ...]) -> UnboundPredicate:
+def _expression(operation: str, name: str, values: tuple[Any, ...]) -> BooleanExpression:
     if operation in UNARY:
-        found: UnboundPredicate = CLASSES[operation](name)
+        found: BooleanExpression = CLASSES[operation](name)
     elif operation in SETS:
         found = CLASSES[operation](name, values)
     else:

@@ -32,7 +32,7 @@ from pyiceberg.typedef import Record
 from headgate.planning.filters import Both, Constant, Either, Filter, Json, Leaf, Opaque
 from headgate.planning.predicates import Predicate, bound
 
-RESIDUALS_MAX = 4_096
+PARTITIONS_MAX = 4_096
 BROKEN_BOUNDS = (struct.error, TypeError, ValueError, ArithmeticError)
 """What pyiceberg raises on bounds that are not of their column's type: they say nothing then."""
 
@@ -56,11 +56,10 @@ class Pruning:
         self._predicates = bound(filter, schema, case_sensitive=case_sensitive)
         self._metrics = _InclusiveMetricsEvaluator(schema, self._by_metrics(), True)
         self._by_spec = lru_cache(None)(self._for_spec)
-        self.residual = lru_cache(RESIDUALS_MAX)(self._residual)
-
-    @property
-    def passes_all(self) -> bool:
-        return self._filter == Constant(holds=True)
+        # Files share their partitions with many others, so each partition is looked at once.
+        self.may_match_partition = lru_cache(PARTITIONS_MAX)(self._may_match_partition)
+        self.residual = lru_cache(PARTITIONS_MAX)(self._residual)
+        self.passes_all = filter == Constant(holds=True)
 
     def may_match_manifest(self, manifest: ManifestFile) -> bool:
         try:
@@ -68,17 +67,19 @@ class Pruning:
         except BROKEN_BOUNDS:
             return True
 
-    def may_match_partition(self, spec_id: int, partition: Record) -> bool:
-        try:
-            return self._by_spec(spec_id).partition(partition)
-        except BROKEN_BOUNDS:
-            return True
-
-    def may_match(self, file: DataFile, partition: Record) -> bool:
+    def may_match(self, file: DataFile, partition: tuple[Any, ...]) -> bool:
+        if self.passes_all:
+            return bool(file.record_count != 0)
         if not self.may_match_partition(file.spec_id, partition):
             return False
         try:
             return self._metrics.eval(file)
+        except BROKEN_BOUNDS:
+            return True
+
+    def _may_match_partition(self, spec_id: int, partition: tuple[Any, ...]) -> bool:
+        try:
+            return self._by_spec(spec_id).partition(Record(*partition))
         except BROKEN_BOUNDS:
             return True
 
@@ -206,7 +207,8 @@ def _remainder(filter: Filter, verdict: Verdict, predicates: dict[Leaf, Predicat
     if isinstance(filter, Opaque):
         return filter.json
     if isinstance(filter, Leaf):
-        decided = verdict(filter)
+        never = isinstance(predicates[filter].bound, AlwaysFalse)
+        decided = False if never else verdict(filter)
         return predicates[filter].json if decided is None else decided
     left = _remainder(filter.left, verdict, predicates)
     right = _remainder(filter.right, verdict, predicates)

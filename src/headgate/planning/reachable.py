@@ -76,9 +76,9 @@ class Walk:
 
     def _data(self) -> Iterator[str]:
         seen = Seen()
-        for manifest in self._manifests():
+        for manifest, read in manifests.read_ahead(self._files, self._manifests()):
             with self._reported(manifest.manifest_path):
-                for path in manifests.paths(self._files, manifest):
+                for path in manifests.paths(manifest, read()):
                     if seen.is_new(path):
                         yield path
 

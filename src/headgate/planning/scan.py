@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntryStatus, ManifestFile
-from pyiceberg.typedef import Record
 from pyiceberg.types import IcebergType
 
 from headgate.errors import BadRequest, PlanNotFound, PlanTaskNotFound
@@ -214,12 +213,12 @@ class Scan:
         return frozenset(snapshot.snapshot_id for snapshot in self._appended)
 
     def _matching(self, data: Iterable[ManifestFile]) -> Iterator[tuple[Entry, tuple[Any, ...]]]:
-        for manifest in data:
-            for entry in manifests.entries(self._files, manifest):
+        for manifest, read in manifests.read_ahead(self._files, data):
+            for entry in manifests.entries(manifest, read()):
                 if not entry.live or not self._is_in_range(entry):
                     continue
                 partition = comparable_partition(entry.file.partition)
-                if self._pruning.may_match(entry.file, Record(*partition)):
+                if self._pruning.may_match(entry.file, partition):
                     yield entry, partition
 
     def _is_in_range(self, entry: Entry) -> bool:
@@ -229,22 +228,24 @@ class Scan:
 
     def _delete_index(self, data: Sequence[ManifestFile]) -> DeleteIndex:
         """The deletes of the whole snapshot that can concern these manifests."""
-        oldest = min((manifest.min_sequence_number for manifest in data), default=0)
-        entries = (
-            entry
+        if self._pinned.start is not None or not data:
+            return DeleteIndex((), self._table.specs)
+        oldest = min(manifest.min_sequence_number for manifest in data)
+        concerned = (
+            manifest
             for manifest in self._manifests
             if manifest.content == ManifestContent.DELETES
             and manifest.sequence_number >= oldest
-            and self._pinned.start is None
-            and data
             and self._may_match(manifest)
-            for entry in manifests.entries(self._files, manifest)
-            if entry.live
-            and self._pruning.may_match_partition(
-                entry.file.spec_id, Record(*comparable_partition(entry.file.partition))
-            )
         )
-        return DeleteIndex(entries, self._table.specs)
+        return DeleteIndex(self._live_deletes(concerned), self._table.specs)
+
+    def _live_deletes(self, concerned: Iterable[ManifestFile]) -> Iterator[Entry]:
+        for manifest, read in manifests.read_ahead(self._files, concerned):
+            for entry in manifests.entries(manifest, read()):
+                partition = comparable_partition(entry.file.partition)
+                if entry.live and self._pruning.may_match_partition(entry.file.spec_id, partition):
+                    yield entry
 
     def _enough(
         self, chosen: Iterable[tuple[int, ManifestFile]]

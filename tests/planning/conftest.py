@@ -1,0 +1,1 @@
+"""Tests with whole tables; they need pyiceberg with pyarrow, SQLite and pyiceberg-core."""
