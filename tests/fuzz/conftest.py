@@ -1,0 +1,1 @@
+"""Fuzzing over real sockets: needs nothing but this machine."""
