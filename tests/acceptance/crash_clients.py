@@ -74,7 +74,8 @@ class KeyedClient(Client):
 
     def __init__(self, port: int, prefix: str) -> None:
         super().__init__()
-        self.repeated = 0
+        self.interrupted = 0
+        """How many requests the server may have got, and never answered."""
         self._port = port
         self._prefix = prefix
 
@@ -85,13 +86,13 @@ class KeyedClient(Client):
         while time.monotonic() < deadline:
             try:
                 status, answer = self._post(path, body, key)
-            except (OSError, http.client.HTTPException):
+            except (OSError, http.client.HTTPException) as error:
                 status, answer = 0, {}
+                self.interrupted += not isinstance(error, ConnectionRefusedError)
             if status == http.HTTPStatus.OK:
                 return answer
             if 0 < status < http.HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise AssertionError(f"{path} {body} with {key}: {status} {answer}")
-            self.repeated += 1
             time.sleep(PAUSE_SECONDS)
         raise AssertionError(f"no answer to {path} in {PATIENCE_SECONDS:.0f} s")
 

@@ -111,4 +111,5 @@ def test_what_was_acknowledged_survives_every_kill(
     assert set(committer.tags) == tags
     assert missing_files(catalog.load_table("crash.tagged")) == []
     print(f"acknowledged: {len(alone.acknowledged)} + {sum(len(w.acknowledged) for w in shared)}")
-    print(f"keyed: {len(maker.made)}, {len(tags)}; repeated {maker.repeated + committer.repeated}")
+    interrupted = maker.interrupted + committer.interrupted
+    print(f"keyed: {len(maker.made)} + {len(tags)}, {interrupted} sent again after a cut")

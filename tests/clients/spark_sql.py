@@ -44,7 +44,7 @@ class SparkSql:
         return {row[0]: row[1] for row in self.session.sql(query).collect()}
 
     def files(self, table: str) -> list[Path]:
-        """Every file below a table's location, without the checksums that Hadoop puts beside."""
+        """Every file below a table's location, Hadoop's hidden checksums too."""
         return files_below(self.location(table))
 
     def location(self, table: str) -> str:
@@ -53,4 +53,4 @@ class SparkSql:
 
 def files_below(location: str) -> list[Path]:
     folder = Path(urlsplit(location).path)
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".crc")
+    return sorted(path for path in folder.rglob("*") if path.is_file())
