@@ -9,8 +9,6 @@ import binascii
 from collections.abc import Callable
 from urllib.parse import parse_qs
 
-import jwt
-
 from headgate.clock import Clock
 from headgate.errors import NotAuthenticated
 from headgate.http.request import ANONYMOUS, Request, Response, json_response
@@ -31,12 +29,16 @@ class Tokens:
 
     def issue(self, name: str) -> str:
         """A token for a user of this name."""
+        import jwt  # noqa: PLC0415  slow, and most servers never need it
+
         now = self._clock.wall_ms() // 1000
         claims = {"sub": name, "iat": now, "exp": now + LIFETIME_SECONDS, "iss": "headgate"}
         return jwt.encode(claims, self._secret, algorithm=_ALGORITHM)
 
     def read(self, token: str) -> str | None:
         """The user of a token, None if it was not issued here; refused if it has expired."""
+        import jwt  # noqa: PLC0415  slow, and most servers never need it
+
         try:
             claims = jwt.decode(
                 token,
