@@ -4,8 +4,9 @@ import sys
 from collections.abc import Callable
 
 from benchmarks import kernel
+from benchmarks.rest import suite as rest
 
-SUITES: dict[str, Callable[[list[str]], int]] = {"kernel": kernel.main}
+SUITES: dict[str, Callable[[list[str]], int]] = {"kernel": kernel.main, "rest": rest.main}
 
 
 def main(arguments: list[str]) -> int:

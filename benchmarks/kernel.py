@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
 
 def run(scale: Scale) -> dict[str, Any]:
     """All figures of one run."""
-    figures: dict[str, Any] = {"scale": scale.name, "machine": _machine()}
+    figures: dict[str, Any] = {"scale": scale.name, "machine": machine()}
     with disk_folder() as folder, PostgresqlServer(folder=folder.parent) as server:
         figures["disk_sync_ms"] = sync_ms(folder)
         databases = [server.create_database() for _ in range(DATABASES)]
@@ -69,7 +69,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "sqlite": apsw.sqlite_lib_version(),

@@ -43,7 +43,7 @@ def _by_size(axes: Axes, sizes: list[float], series: list[float], title: str, un
     axes.set_ylim(0, max(series) * 1.25)
     axes.set_xlabel("entries in the index")
     axes.set_ylabel(unit)
-    _finish(axes, title)
+    finish(axes, title)
 
 
 def _by_callers(axes: Axes, curve: dict[str, list[float]]) -> None:
@@ -55,10 +55,10 @@ def _by_callers(axes: Axes, curve: dict[str, list[float]]) -> None:
     axes.set_xlabel("callers that commit to one pointer at once")
     axes.set_ylabel("commits per second")
     axes.legend(frameon=False)
-    _finish(axes, "group commit")
+    finish(axes, "group commit")
 
 
-def _finish(axes: Axes, title: str) -> None:
+def finish(axes: Axes, title: str) -> None:
     axes.set_title(title, loc="left", fontweight="bold")
     axes.grid(visible=True, axis="y", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)

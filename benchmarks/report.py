@@ -1,6 +1,6 @@
 """The figures of a run as a table for people: what is to be reached, and whether it was."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 
@@ -60,13 +60,18 @@ GOALS = (
 )
 
 
-def table(figures: dict[str, Any]) -> str:
+def table(figures: dict[str, Any], goals: Sequence[Goal] = GOALS) -> str:
     """All goals and what they came to."""
     rows = [("figure", "", "", "to reach", "", "meaning")]
-    for goal in GOALS:
+    for goal in goals:
         figure = figures[goal.key]
         verdict = "" if goal.met is None else "met" if goal.met(figure) else "MISSED"
         rows.append((goal.key, number(figure), goal.unit, goal.reach, verdict, goal.meaning))
+    return in_columns(rows)
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of text one below the other; the second column is of numbers."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for key, figure_text, *rest in rows:

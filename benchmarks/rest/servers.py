@@ -1,0 +1,92 @@
+"""The servers that are compared, each a process of its own, all on the same disk."""
+
+import http.client
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from headgate.testing.child import Child
+from headgate.testing.headgate_server import READY, HeadgateServer, environment
+from headgate.testing.reference_server import ReferenceServer
+
+START_SECONDS_MAX = 20.0
+STOP_SECONDS_MAX = 10.0
+ROOT = Path(__file__).parents[2]
+
+
+class Server:
+    """A running Iceberg REST server, and a simple way to ask it what is not measured."""
+
+    def __init__(self, name: str, port: int, pid: int, base: str, warehouse: Path) -> None:
+        self.name = name
+        self.port = port
+        self.pid = pid
+        self.base = base
+        """The path that all operations of the one catalog begin with."""
+        self.warehouse = warehouse
+
+    def location(self, path: str) -> str:
+        """As clients write it: a place in the warehouse."""
+        return f"file://{self.warehouse}/{path}"
+
+    def ask(self, method: str, path: str, body: object = None) -> bytes:
+        """The body of an answer that must be a success; `path` follows the base."""
+        return ask(self.port, method, self.base + path, body)
+
+    def make_namespace(self, name: str) -> None:
+        self.ask("POST", "/namespaces", {"namespace": [name]})
+
+
+def ask(port: int, method: str, path: str, body: object = None) -> bytes:
+    """One request on a connection of its own."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        text = None if body is None else json.dumps(body)
+        connection.request(method, path, text, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        content = answer.read()
+    finally:
+        connection.close()
+    if answer.status >= 300:
+        raise RuntimeError(f"{method} {path} answered {answer.status}: {content[:500]!r}")
+    return content
+
+
+@contextmanager
+def headgate(folder: Path) -> Iterator[Server]:
+    """`headgate serve` with its defaults: one process, SQLite."""
+    with HeadgateServer(folder) as server:
+        yield connect(server)
+
+
+def connect(server: HeadgateServer) -> Server:
+    """A server that has been started."""
+    port = int(server.url.rpartition(":")[2])
+    config: dict[str, Any] = json.loads(ask(port, "GET", "/iceberg/v1/config"))
+    base = f"/iceberg/v1/{config['overrides']['prefix']}"
+    return Server("headgate", port, server.pid, base, server.warehouse)
+
+
+@contextmanager
+def reference(folder: Path) -> Iterator[Server]:
+    """Iceberg's own server; its SQLite syncs each transaction, too."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ReferenceServer(folder) as server:
+        yield Server("reference", server.port, server.pid, "/v1", server.warehouse)
+
+
+@contextmanager
+def bound(folder: Path, size: int) -> Iterator[Server]:
+    """The least that our HTTP server can do: a constant answer of this size."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "benchmarks.rest.bound", str(size)]
+    child = Child(command, folder / "log", environment() | {"PYTHONPATH": str(ROOT)})
+    try:
+        ready = child.wait_until(lambda: READY.search(child.said()), START_SECONDS_MAX)
+        yield Server("bound", int(ready[2]), child.pid, "", folder)
+        child.stop(STOP_SECONDS_MAX)
+    finally:
+        child.kill()
