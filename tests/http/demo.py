@@ -140,7 +140,7 @@ def make_front(shared: Path | None = None, options: FrontOptions = OPTIONS) -> F
         services = Management(
             demo.check,
             sharing,
-            settings=[{"name": "port", "value": 8181}],
+            settings=[{"name": "port", "value": "8181"}],
             documents={"/iceberg/v1/openapi.json": msgspec.json.encode(document)},
         )
         async with sharing.kept():

@@ -1,26 +1,34 @@
-"""One line per request."""
+"""One line per request.
 
+Lines are collected for a moment and written together: a write for each would cost more than all
+else that the front does.
+"""
+
+import asyncio
 import logging
+from typing import Any
 
 from headgate.http.request import Request
+
+WRITE_AFTER_SECONDS = 0.02
+LINES_MAX = 100  # written at once: about a millisecond
 
 logger = logging.getLogger("headgate.access")
 
 
 class Exchange:
-    """A request and what came of it, for the log."""
+    """A request and what came of it."""
 
-    __slots__ = ("bytes", "reads", "request", "route", "seconds", "status")
+    __slots__ = ("at_ms", "bytes", "reads", "request", "route", "seconds", "status")
 
-    def __init__(
-        self, request: Request, route: str, *, status: int, bytes: int, reads: int, seconds: float
-    ) -> None:
+    def __init__(self, request: Request, at_ms: int, seconds: float) -> None:
         self.request = request
-        self.route = route
-        self.status = status
-        self.bytes = bytes
-        self.reads = reads
+        self.at_ms = at_ms
         self.seconds = seconds
+        self.route = ""
+        self.status = 0
+        self.bytes = 0
+        self.reads = 0
 
     def __str__(self) -> str:
         request = self.request
@@ -46,6 +54,78 @@ class Exchange:
         }
 
 
-def write(exchange: Exchange) -> None:
-    """Log this request."""
-    logger.info("%s", exchange, extra={"fields": exchange.fields()})
+class AccessLog:
+    """Writes exchanges to where log messages of level INFO go."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Exchange] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody reads it."""
+        return logger.isEnabledFor(logging.INFO)
+
+    def add(self, exchange: Exchange) -> None:
+        """Log this request soon."""
+        self._waiting.append(exchange)
+        if len(self._waiting) >= LINES_MAX:
+            self.write()
+        elif self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(WRITE_AFTER_SECONDS, self.write)
+
+    def write(self) -> None:
+        """Log what has been collected, now."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        records = [_Record(exchange) for exchange in self._waiting]
+        self._waiting = []
+        if records:
+            for handler in _handlers():
+                _write(handler, records)
+
+
+class _Record(logging.LogRecord):
+    """What logging makes of a message, without asking where in the program it was made."""
+
+    _all_alike = vars(logging.LogRecord(logger.name, logging.INFO, "", 0, "", (), None))
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.__dict__.update(self._all_alike)
+        self.msg: Any = exchange
+        self.created = exchange.at_ms / 1000
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """Read by formatters that write JSON."""
+        return self.msg.fields()  # type: ignore[no-any-return]
+
+
+def _handlers() -> list[logging.Handler]:
+    """Those that a message of ours would reach."""
+    found: list[logging.Handler] = []
+    level: logging.Logger | None = logger
+    while level is not None:
+        found += level.handlers
+        level = level.parent if level.propagate else None
+    return found
+
+
+def _write(handler: logging.Handler, records: list[_Record]) -> None:
+    """Hand these to a handler; one that writes to a stream writes once."""
+    if type(handler) is not logging.StreamHandler:
+        for record in records:
+            if record.levelno >= handler.level:
+                handler.handle(record)
+        return
+    if handler.level > logging.INFO:
+        return
+    text = "".join(handler.format(record) + handler.terminator for record in records)
+    handler.acquire()
+    try:
+        handler.stream.write(text)
+        handler.flush()
+    finally:
+        handler.release()

@@ -5,6 +5,7 @@ request without a body is never waited for: that trip into the server costs more
 """
 
 import asyncio
+import itertools
 import logging
 import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
@@ -22,8 +23,7 @@ from headgate.errors import (
     TooLarge,
     Unavailable,
 )
-from headgate.http import access_log
-from headgate.http.access_log import Exchange
+from headgate.http.access_log import AccessLog, Exchange
 from headgate.http.admission import REQUEST_SECONDS_MAX, REQUESTS_MAX, Admission
 from headgate.http.compression import COMPRESS_ABOVE_BYTES, choose_coding, compress
 from headgate.http.database_reads import count_reads
@@ -67,22 +67,26 @@ class Front:
         self._opening = opening
         self._clock = clock
         self._measures = measures
-        self._seed = seed
-        """Makes the request ids of this process differ from those of others."""
-        self._requests = 0
+        self._request_ids = (f"{seed:016x}-{number:x}" for number in itertools.count(1))
+        """Of this process: the seed makes them differ from those of others."""
         self._options = options
         self._admission = Admission(options.requests_max, options.request_seconds_max, clock)
+        self._log = AccessLog()
         self._router = Router(())
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Kept, because asking for it is a system call before Python 3.12."""
         self._opened = AsyncExitStack()
         measures.add_source(lambda: {"headgate_http_requests_in_flight": self._admission.count})
 
     async def __aenter__(self) -> Self:
         surfaces = await self._opened.enter_async_context(self._opening())
         self._router = Router(surfaces)
+        self._loop = asyncio.get_running_loop()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._admission.close()
+        self._log.write()
         await self._opened.aclose()
 
     def hurry(self) -> None:
@@ -119,23 +123,19 @@ class Front:
         await _send(response, body, request, send)
         seconds = self._clock.seconds() - began
         self._measures.count(route, path, response.status, seconds, reads.count)
-        if access_log.logger.isEnabledFor(logging.INFO) and not (route and route.probe):
-            exchange = Exchange(
-                request,
-                path,
-                status=response.status,
-                bytes=len(body),
-                reads=reads.count,
-                seconds=seconds,
-            )
-            access_log.write(exchange)
+        if self._log.wanted and not (route and route.probe):
+            exchange = Exchange(request, self._clock.wall_ms(), seconds)
+            exchange.route = path
+            exchange.status = response.status
+            exchange.bytes = len(body)
+            exchange.reads = reads.count
+            self._log.add(exchange)
 
     def _request_id(self, given: str | None) -> str:
         """The client's own id if it can be put into a log as it is, else a new one."""
         if given is not None and GOOD_REQUEST_ID.fullmatch(given):
             return given
-        self._requests += 1
-        return f"{self._seed:016x}-{self._requests:x}"
+        return next(self._request_ids)
 
     async def _admit(self, match: Match, request: Request, receive: Receive) -> Response:
         """Serve a request within the limits, or say why not. Probes are always let in."""
@@ -145,7 +145,7 @@ class Front:
         if admission.full:
             self._measures.refused += 1
             return match.surface.dialect.answer(_too_many(admission.count))
-        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        task = cast("asyncio.Task[Any]", asyncio.current_task(self._loop))
         admission.enter(task)
         try:
             return await self._handle(match, request, receive)
@@ -175,10 +175,11 @@ class Front:
             )
 
     async def _read_body(self, request: Request, receive: Receive) -> bytes:
+        """The whole body. Of one that is too large some more is read, and thrown away: a client
+        that is still sending when the connection ends would never see our answer."""
         limit = self._options.body_bytes_max
         length = request.headers.get("content-length", "")
-        if length.isdecimal() and int(length) > limit:
-            raise _too_large(limit)
+        too_large = length.isdecimal() and int(length) > limit
         chunks: list[bytes] = []
         total = 0
         while True:
@@ -187,11 +188,16 @@ class Front:
                 raise BadRequest("the request is not complete", why="the client went away")
             chunk = message.get("body", b"")
             total += len(chunk)
-            if total > limit:
-                raise _too_large(limit)
-            chunks.append(chunk)
-            if not message.get("more_body", False):
-                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+            if too_large or total > limit:
+                too_large = True
+                chunks.clear()
+            else:
+                chunks.append(chunk)
+            if not message.get("more_body", False) or total > 2 * limit:
+                break
+        if too_large:
+            raise _too_large(limit)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def _late(self, match: Match, request: Request) -> HeadgateError:
         seconds = self._options.request_seconds_max

@@ -12,7 +12,6 @@ ANONYMOUS = "anonymous"
 QUERY_PARAMETERS_MAX = 100
 
 T = TypeVar("T")
-RawHeaders = Iterable[Sequence[bytes]]
 
 
 class Request(msgspec.Struct, eq=False):
@@ -98,14 +97,15 @@ def decode(request: Request, cls: type[T]) -> T:
     )
 
 
-def headers_by_name(raw: RawHeaders) -> dict[str, str]:
+def headers_by_name(raw: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     """Headers as a dictionary; servers hand over names in lower case."""
-    headers: dict[str, str] = {}
-    for raw_name, raw_value in raw:
-        name = raw_name.decode("latin-1")
-        value = raw_value.decode("latin-1")
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return headers
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}
+    if len(headers) == len(raw):
+        return headers
+    joined: dict[str, list[str]] = {}
+    for name, value in raw:
+        joined.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+    return {name: ", ".join(values) for name, values in joined.items()}
 
 
 def _split_query(raw: str) -> dict[str, list[str]]:

@@ -2,7 +2,7 @@
 
 import errno
 import socket
-from typing import Any, NamedTuple
+from typing import Any
 
 from headgate.errors import BadSetting
 
@@ -10,31 +10,33 @@ BACKLOG_CONNECTIONS = 1024
 PORT_MAX = 65_535
 
 
-class Listeners(NamedTuple):
-    """One listening socket for each process, and where they are."""
+class Listener:
+    """A listening socket, and the host as it was asked for."""
 
-    sockets: list[socket.socket]
-    host: str
-    """As it was asked for."""
-    port: int
+    def __init__(self, listening: socket.socket, host: str) -> None:
+        self.socket = listening
+        self.host = host
 
     @property
     def url(self) -> str:
         """What to connect to."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return f"http://{host}:{self.socket.getsockname()[1]}"
 
-    def close(self) -> None:
-        """Accept no more."""
-        for listener in self.sockets:
-            listener.close()
+    def another(self) -> socket.socket:
+        """One more for another process, at the same place.
+
+        Processes have a socket each, and the kernel shares connections out among them: with one
+        socket for all, the process that is quickest to wake up takes nearly every connection.
+        """
+        address = self.socket.family, self.socket.getsockname()
+        return _bind(self.host, address, shared=True)
 
 
-def listen(host: str, port: int, processes: int) -> Listeners:
+def listen(host: str, port: int, *, shared: bool = False) -> Listener:
     """Listen here, on any free port if it is 0. BadSetting says why that cannot be.
 
-    Several processes have a socket each, and the kernel shares connections out among them: with one
-    socket for all, the process that is quickest to wake up takes nearly every connection.
+    A shared listener can have others beside it.
     """
     if not 0 <= port <= PORT_MAX:
         raise BadSetting(
@@ -42,18 +44,15 @@ def listen(host: str, port: int, processes: int) -> Listeners:
             why=f"it is not between 0 and {PORT_MAX}",
             fix="Choose a port between 1024 and 65535, or 0 for any that is free",
         )
-    address = _resolve(host, port)
-    # Sockets that share a port would also share it with those of another Headgate. The first does
-    # not share, and so finds out whether anybody is there.
-    first = _bind(host, address, shared=False)
-    first_address = first.getsockname()
-    if processes == 1:
-        return _listening([first], host)
+    family, place = _resolve(host, port)
+    first = _bind(host, (family, place), shared=False)
+    if not shared:
+        return Listener(first, host)
+    # Sockets that share a port would also share it with those of another Headgate. The first did
+    # not share, and so found out that nobody is there.
+    place = first.getsockname()
     first.close()
-    family, _ = address
-    return _listening(
-        [_bind(host, (family, first_address), shared=True) for _ in range(processes)], host
-    )
+    return Listener(_bind(host, (family, place), shared=True), host)
 
 
 Place = tuple[Any, ...]
@@ -90,10 +89,6 @@ def _bind(host: str, address: Address, *, shared: bool) -> socket.socket:
         listener.close()
         raise _why_not(host, place[1], error) from error
     return listener
-
-
-def _listening(sockets: list[socket.socket], host: str) -> Listeners:
-    return Listeners(sockets, host, sockets[0].getsockname()[1])
 
 
 def _why_not(host: str, port: str | int, error: OSError) -> BadSetting:

@@ -32,13 +32,12 @@ def serve(
             why=f"allowed are 1 to {PROCESSES_MAX}",
             fix="Choose one for SQLite, one for each core for a database server",
         )
-    listeners = listen(host, port, processes)
-    try:
+    listener = listen(host, port, shared=processes > 1)
+    url = listener.url
+    with listener.socket:
         if processes == 1:
-            run_process(load(None), listeners.sockets[0], lambda: ready(listeners.url))
+            run_process(load(None), listener.socket, lambda: ready(url))
         else:
             with tempfile.TemporaryDirectory(prefix="headgate-") as shared:
-                supervisor = Supervisor(load, listeners.sockets, Path(shared), clock)
-                supervisor.run(lambda: ready(listeners.url))
-    finally:
-        listeners.close()
+                supervisor = Supervisor(load, listener, Path(shared), clock)
+                supervisor.run(processes, lambda: ready(url))

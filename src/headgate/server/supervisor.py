@@ -14,6 +14,7 @@ from types import FrameType
 
 from headgate.clock import Clock
 from headgate.errors import HeadgateError, Unavailable
+from headgate.server.listening import Listener
 from headgate.server.process import Application, Stop, run_process
 
 STOP_SECONDS = 9.0  # then a process that has not ended is killed
@@ -33,7 +34,7 @@ class Worker:
 
     def __init__(self, load: Load, listener: socket.socket, shared: Path, clock: Clock) -> None:
         self._load = load
-        self._listener = listener
+        self.listener = listener
         self._shared = shared
         self._clock = clock
         self.restart_at: float | None = None
@@ -42,7 +43,7 @@ class Worker:
     def start(self) -> None:
         """Start the process; it ends with us, because then its pipe does."""
         self.pipe, theirs = _context.Pipe()
-        arguments = (self._load, self._listener, self._shared, theirs)
+        arguments = (self._load, self.listener, self._shared, theirs)
         self.process: BaseProcess = _context.Process(target=_work, args=arguments)
         self.process.start()
         theirs.close()
@@ -72,7 +73,8 @@ class Worker:
         self.pipe.close()
 
     def stop(self) -> None:
-        """Tell it to finish what it does and end."""
+        """Tell it to finish what it does and end. When it has closed its socket nobody accepts."""
+        self.listener.close()
         if self.process.is_alive():
             self.process.terminate()
 
@@ -87,13 +89,11 @@ class Worker:
 
 
 class Supervisor:
-    """Runs one process for each socket until a signal says to stop."""
+    """Runs processes until a signal says to stop."""
 
-    def __init__(
-        self, load: Load, sockets: list[socket.socket], shared: Path, clock: Clock
-    ) -> None:
+    def __init__(self, load: Load, listener: Listener, shared: Path, clock: Clock) -> None:
         self._load = load
-        self._sockets = sockets
+        self._listener = listener
         self._shared = shared
         self._clock = clock
         self._workers: list[Worker] = []
@@ -102,32 +102,33 @@ class Supervisor:
         self._wake.setblocking(False)
         self._bell.setblocking(False)
 
-    def run(self, ready: Callable[[], None]) -> None:
+    def run(self, processes: int, ready: Callable[[], None]) -> None:
         """Serve. The first process is waited for: it may have a new store to set up."""
         signal.set_wakeup_fd(self._bell.fileno(), warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         try:
-            self._start()
+            self._start(self._listener.socket)
+            self._wait_for(self._workers[0])
             if not self._stopping:
                 ready()
+                for _ in range(1, processes):
+                    self._start(self._listener.another())
             while not self._stopping:
                 self._watch()
         finally:
             signal.set_wakeup_fd(-1)
             self._end()
 
-    def _start(self) -> None:
-        for listener in self._sockets:
-            worker = Worker(self._load, listener, self._shared, self._clock)
-            self._workers.append(worker)
-            if worker is self._workers[0]:
-                wait([worker.pipe, self._wake])
-                if self._stopping:
-                    return
-                error = worker.report()
-                if error is not None:
-                    raise error
+    def _start(self, listener: socket.socket) -> None:
+        self._workers.append(Worker(self._load, listener, self._shared, self._clock))
+
+    def _wait_for(self, worker: Worker) -> None:
+        """Until it serves, or we are told to stop. Its error is ours."""
+        wait([worker.pipe, self._wake])
+        error = None if self._stopping else worker.report()
+        if error is not None:
+            raise error
 
     def _watch(self) -> None:
         """Wait until something happens: a signal, a process ends, a restart is due."""
@@ -147,8 +148,6 @@ class Supervisor:
 
     def _end(self) -> None:
         deadline = self._clock.seconds() + STOP_SECONDS
-        for listener in self._sockets:
-            listener.close()  # processes close theirs: then nobody accepts
         for worker in self._workers:
             worker.stop()
         for worker in self._workers:
