@@ -21,7 +21,8 @@ async def vended_keys(server: S3Server, location: str, *, write: bool) -> Keys:
     return Keys(*(credential.config[name] for name in names))
 
 
-def files_of(server: S3Server, keys: Keys) -> StorageFiles:
+def files_of(server: S3Server, keys: Keys, *buckets: str) -> StorageFiles:
     """Files as somebody with these keys sees them."""
     options = server.options(**keys._asdict())
-    return StorageFiles(StorageOptions(s3=options, allowed_endpoints=(server.url,)))
+    roots = [f"s3://{bucket}" for bucket in buckets]
+    return StorageFiles(StorageOptions(s3=options, allowed_endpoints=(server.url,)), roots)

@@ -39,7 +39,7 @@ def bucket(s3_server: S3Server) -> str:
 
 
 @pytest.fixture
-def files(s3_server: S3Server) -> StorageFiles:
+def files(s3_server: S3Server, bucket: str) -> StorageFiles:
     """Files with all rights."""
     options = StorageOptions(s3=s3_server.options(), allowed_endpoints=(s3_server.url,))
-    return StorageFiles(options)
+    return StorageFiles(options, [f"s3://{bucket}", "s3://no-such-bucket"])

@@ -11,7 +11,7 @@ async def test_a_client_can_work_in_its_table(s3_server: S3Server, bucket: str) 
     """Write, read, list and delete, with temporary keys that are not the server's own."""
     table = f"s3://{bucket}/ns/t1"
     keys = await vended_keys(s3_server, table, write=True)
-    client = files_of(s3_server, keys)
+    client = files_of(s3_server, keys, bucket)
 
     await client.write(f"{table}/data/f.parquet", b"x")
 

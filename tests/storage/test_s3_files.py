@@ -108,7 +108,7 @@ async def test_a_server_that_is_gone_is_unavailable(s3_server: S3Server) -> None
     """Known to have failed, with what to do, after a few tries."""
     nobody = "http://127.0.0.1:9"
     options = s3_server.options(endpoint=nobody)
-    files = StorageFiles(StorageOptions(s3=options, allowed_endpoints=(nobody,)))
+    files = StorageFiles(StorageOptions(s3=options, allowed_endpoints=(nobody,)), ["s3://bucket-x"])
 
     with pytest.raises(StorageUnavailable, match="Check the catalog's endpoint") as caught:
         await files.read("s3://bucket-x/v1.json")

@@ -19,7 +19,9 @@ async def test_nothing_outside_of_the_table_is_reached(
     """Neither a sibling whose name begins alike, nor what lies above."""
     outside = f"s3://{bucket}/{name}"
     await files.write(outside, b"x")
-    client = files_of(s3_server, await vended_keys(s3_server, f"s3://{bucket}/ns/t1", write=True))
+    client = files_of(
+        s3_server, await vended_keys(s3_server, f"s3://{bucket}/ns/t1", write=True), bucket
+    )
 
     with pytest.raises(StorageUnavailable, match="Check the credentials"):
         await client.read(outside)
@@ -50,7 +52,9 @@ async def test_one_refusal_does_not_keep_other_files_from_being_deleted(
     mine, other = f"s3://{bucket}/t1/f", f"s3://{bucket}/t10/f"
     await files.write(mine, b"x")
     await files.write(other, b"x")
-    client = files_of(s3_server, await vended_keys(s3_server, f"s3://{bucket}/t1", write=True))
+    client = files_of(
+        s3_server, await vended_keys(s3_server, f"s3://{bucket}/t1", write=True), bucket
+    )
 
     kept = await client.delete([mine, other, f"s3://{bucket}/t1/never-was"])
 
@@ -63,7 +67,7 @@ async def test_a_reader_cannot_write(files: StorageFiles, s3_server: S3Server, b
     """Keys for reading read and list, and change nothing."""
     table = f"s3://{bucket}/t1"
     await files.write(f"{table}/f", b"x")
-    reader = files_of(s3_server, await vended_keys(s3_server, table, write=False))
+    reader = files_of(s3_server, await vended_keys(s3_server, table, write=False), bucket)
 
     assert await reader.read(f"{table}/f") == b"x"
     assert [name async for name in reader.list(table)] == [f"{table}/f"]
@@ -74,13 +78,14 @@ async def test_a_reader_cannot_write(files: StorageFiles, s3_server: S3Server, b
     assert await files.read(f"{table}/f") == b"x"
 
 
-async def test_another_bucket_is_out_of_reach(
-    files: StorageFiles, s3_server: S3Server, bucket: str
-) -> None:
+async def test_another_bucket_is_out_of_reach(s3_server: S3Server, bucket: str) -> None:
     """The same path in another bucket is another place."""
     s3_server.create_bucket(f"{bucket}-other")
-    await files.write(f"s3://{bucket}-other/t1/f", b"x")
-    client = files_of(s3_server, await vended_keys(s3_server, f"s3://{bucket}/t1", write=True))
+    owner = files_of(s3_server, s3_server.keys, f"{bucket}-other")
+    await owner.write(f"s3://{bucket}-other/t1/f", b"x")
+    client = files_of(
+        s3_server, await vended_keys(s3_server, f"s3://{bucket}/t1", write=True), f"{bucket}-other"
+    )
 
     with pytest.raises(StorageUnavailable):
         await client.read(f"s3://{bucket}-other/t1/f")
@@ -93,4 +98,4 @@ async def test_wrong_keys_are_refused(s3_server: S3Server, bucket: str) -> None:
     )
 
     with pytest.raises(StorageUnavailable, match="Check the credentials"):
-        await files_of(s3_server, keys).read(f"s3://{bucket}/t1/f")
+        await files_of(s3_server, keys, bucket).read(f"s3://{bucket}/t1/f")

@@ -1,34 +1,38 @@
 """The files of tables, wherever they lie: what the catalog is given as its storage."""
 
 import itertools
+import operator
 from collections.abc import AsyncIterator, Sequence
 
 from headgate.clock import Clock, SystemClock
-from headgate.errors import AlreadyExists, HeadgateError
+from headgate.errors import AlreadyExists, Forbidden, HeadgateError
 from headgate.storage import endpoints
 from headgate.storage.failures import NotDeleted
 from headgate.storage.local_files import LocalFiles
 from headgate.storage.object_files import ObjectFiles
 from headgate.storage.options import StorageOptions
-from headgate.storage.places import Place, parse
+from headgate.storage.places import Place, parse, place_within
 from headgate.storage.stores import Stores
+
+store = operator.attrgetter("store")
 
 
 class StorageFiles:
     """Locations are taken as clients write them: `/x`, `file:/x`, `s3://bucket/key` and so on.
 
-    Local files are reached below `local_roots` only; object stores as far as the options go.
+    Nothing is reached but what lies below one of the roots, which are locations too.
     """
 
     def __init__(
         self,
         options: StorageOptions,
-        local_roots: Sequence[str] = (),
+        roots: Sequence[str],
         *,
         clock: Clock | None = None,
         resolve: endpoints.Resolve = endpoints.resolve,
     ) -> None:
-        self._local = LocalFiles(local_roots, sync=options.local_sync)
+        self._roots = tuple(parse(root) for root in roots)
+        self._local = LocalFiles(self._roots, sync=options.local_sync)
         self._objects = ObjectFiles(Stores(options, clock or SystemClock(), resolve=resolve))
 
     async def read(self, location: str) -> bytes:
@@ -65,11 +69,14 @@ class StorageFiles:
         places = []
         for location in locations:
             try:
-                places.append(parse(location))
+                place = parse(location)
+                self._at(place)
             except HeadgateError as error:
                 kept.append((location, error.why))
-        places.sort(key=_store)
-        for _, group in itertools.groupby(places, key=_store):
+            else:
+                places.append(place)
+        places.sort(key=store)
+        for _, group in itertools.groupby(places, key=store):
             of_one_store = tuple(group)
             kept += await self._at(of_one_store[0]).delete(of_one_store)
         return kept
@@ -80,8 +87,12 @@ class StorageFiles:
         return self._at(place).list(place)
 
     def _at(self, place: Place) -> LocalFiles | ObjectFiles:
-        return self._local if place.kind == "file" else self._objects
-
-
-def _store(place: Place) -> tuple[str, str, str]:
-    return (place.kind, place.bucket, place.account)
+        """Local files check for themselves: links may lead elsewhere than names say."""
+        if place.kind == "file":
+            return self._local
+        if not any(place_within(place, root) for root in self._roots):
+            raise Forbidden(
+                f"Location is not allowed: {place.location(place.path)}",
+                why="it does not lie below a location of this catalog",
+            )
+        return self._objects

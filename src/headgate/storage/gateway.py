@@ -7,7 +7,6 @@ from headgate.clock import Clock
 from headgate.errors import Unsupported
 from headgate.storage.files import StorageFiles
 from headgate.storage.options import StorageOptions
-from headgate.storage.places import parse
 from headgate.storage.signing import S3Signer
 from headgate.storage.vending import StorageVending
 
@@ -25,8 +24,7 @@ class StorageGateway:
         """The files below these roots, opened once."""
         files = self._files.get(roots)
         if files is None:
-            local = [root for root in roots if parse(root).kind == "file"]
-            files = self._files[roots] = StorageFiles(self._options, local)
+            files = self._files[roots] = StorageFiles(self._options, roots, clock=self._clock)
         return files
 
     def client_config(self, location: str) -> dict[str, str]:

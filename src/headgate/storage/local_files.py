@@ -12,7 +12,7 @@ from pathlib import Path
 from headgate.errors import Forbidden, HeadgateError
 from headgate.storage import failures
 from headgate.storage.failures import NotDeleted
-from headgate.storage.places import Place, parse
+from headgate.storage.places import Place
 
 LISTED_AT_ONCE = 1000
 NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK}
@@ -23,8 +23,10 @@ sync_data: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)  # macOS h
 class LocalFiles:
     """Paths are checked before each use: a symbolic link may have appeared since the last one."""
 
-    def __init__(self, roots: Sequence[str], *, sync: bool = True) -> None:
-        self._roots = tuple(Path(os.path.realpath(path_of(parse(root)))) for root in roots)
+    def __init__(self, roots: Sequence[Place], *, sync: bool = True) -> None:
+        self._roots = tuple(
+            Path(os.path.realpath(path_of(root))) for root in roots if root.kind == "file"
+        )
         self._sync = sync
 
     async def read(self, place: Place) -> bytes:

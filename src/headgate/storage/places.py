@@ -36,6 +36,11 @@ class Place(NamedTuple):
     account: str  # only in Azure
     path: str  # without a slash at its beginning and end; empty for the store itself
 
+    @property
+    def store(self) -> tuple[str, str, str]:
+        """What tells one store from another."""
+        return (self.kind, self.bucket, self.account)
+
     def location(self, path: str) -> str:
         """Where another path of the same store lies."""
         return self.root + path
@@ -63,9 +68,12 @@ def parse(location: str) -> Place:
 
 def within(location: str, prefix: str) -> bool:
     """Whether the location is the prefix or lies below it, by whole segments."""
-    here, above = parse(location), parse(prefix)
-    same_store = (here.kind, here.bucket, here.account) == (above.kind, above.bucket, above.account)
-    return same_store and path_within(here.path, above.path)
+    return place_within(parse(location), parse(prefix))
+
+
+def place_within(here: Place, above: Place) -> bool:
+    """The same of places; how they were written does not matter."""
+    return here.store == above.store and path_within(here.path, above.path)
 
 
 def path_within(path: str, prefix: str) -> bool:

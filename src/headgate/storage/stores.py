@@ -50,13 +50,12 @@ class Stores:
 
     async def of(self, place: Place) -> Store:
         """The store that the place lies in."""
-        key = (place.kind, place.bucket, place.account)
-        store = self._stores.get(key)
+        store = self._stores.get(place.store)
         if store is None:
             store = await self._open(place)
             if len(self._stores) >= STORES_MAX:
                 self._stores.pop(next(iter(self._stores)))
-            self._stores[key] = store
+            self._stores[place.store] = store
         return store
 
     async def _open(self, place: Place) -> Store:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from headgate.storage.files import StorageFiles
 from headgate.storage.options import StorageOptions
-from headgate.storage.places import parse
 
 
 @dataclass(frozen=True)
@@ -23,8 +22,7 @@ class OpenedFiles:
     """Reads files one after the other; a worker has nothing else to do meanwhile."""
 
     def __init__(self, where: WorkerFiles) -> None:
-        local = [root for root in where.roots if parse(root).kind == "file"]
-        self._files = StorageFiles(where.options, local)
+        self._files = StorageFiles(where.options, where.roots)
         self._runner = asyncio.Runner()
 
     def read(self, location: str) -> bytes:

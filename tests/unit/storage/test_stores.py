@@ -109,6 +109,10 @@ LOCATIONS = {
     "azure": "abfss://box@acc.dfs.core.windows.net/t/v1.json",
     "azure-sas": "abfss://box@acc.dfs.core.windows.net/t/v1.json",
 }
+ROOTS = [
+    *("s3://bucket", "gs://bucket", "abfss://box@acc.dfs.core.windows.net"),
+    *("abfss://box@other.dfs.core.windows.net/", "s3://one", "s3://two", "s3://three"),
+]
 SIGNS = {
     "s3": "Credential=our-id/",
     "gcs": "Bearer our-token",
@@ -130,7 +134,7 @@ async def test_nothing_of_the_environment_is_sent_with_our_credentials(
     server: RecordingServer, kind: str
 ) -> None:
     """Neither a key nor a session token nor a region; all requests reach the address we named."""
-    await use(StorageFiles(options(kind, server, signed=True)), LOCATIONS[kind])
+    await use(StorageFiles(options(kind, server, signed=True), ROOTS), LOCATIONS[kind])
 
     assert len(server.received) >= 4
     assert AMBIENT not in server.text()
@@ -143,7 +147,7 @@ async def test_nothing_of_the_environment_is_sent_with_our_credentials(
 @pytest.mark.parametrize("kind", LOCATIONS)
 async def test_without_credentials_nothing_is_signed(server: RecordingServer, kind: str) -> None:
     """The server's own are not used instead."""
-    await use(StorageFiles(options(kind, server, signed=False)), LOCATIONS[kind])
+    await use(StorageFiles(options(kind, server, signed=False), ROOTS), LOCATIONS[kind])
 
     assert len(server.received) >= 4
     assert AMBIENT not in server.text()
@@ -163,7 +167,7 @@ async def test_an_encryption_key_of_the_environment_is_not_sent(
     """It would be a header of every request."""
     monkeypatch.setenv("AWS_SERVER_SIDE_ENCRYPTION", encryption)
 
-    await use(StorageFiles(options("s3", server, signed=True)), LOCATIONS["s3"])
+    await use(StorageFiles(options("s3", server, signed=True), ROOTS), LOCATIONS["s3"])
 
     assert AMBIENT not in server.text()
     assert AMBIENT_BASE64 not in server.text()
@@ -176,7 +180,7 @@ async def test_a_key_file_in_the_environment_is_refused_not_used(
     monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT", "/ambient.json")
 
     with pytest.raises(StorageUnavailable, match="service account"):
-        await StorageFiles(options("gcs", server, signed=True)).read(LOCATIONS["gcs"])
+        await StorageFiles(options("gcs", server, signed=True), ROOTS).read(LOCATIONS["gcs"])
 
     assert server.received == []
 
@@ -197,6 +201,7 @@ async def test_a_service_account_signs_with_its_own_key(server: RecordingServer)
     gcs = GcsOptions(service_account_key=key, base_url=server.url, allow_http=True)
     files = StorageFiles(
         StorageOptions(gcs=gcs, allowed_endpoints=(server.url,)),
+        ROOTS,
         clock=ManualClock(1_700_000_000_000),
     )
 
@@ -219,7 +224,9 @@ async def test_a_service_account_key_that_is_none_is_a_bad_setting(key: str) -> 
     async def outside(host: str) -> list[str]:
         return ["142.250.1.1"]
 
-    files = StorageFiles(StorageOptions(gcs=GcsOptions(service_account_key=key)), resolve=outside)
+    files = StorageFiles(
+        StorageOptions(gcs=GcsOptions(service_account_key=key)), ROOTS, resolve=outside
+    )
 
     with pytest.raises(BadSetting, match="private_key_id"):
         await files.read("gs://bucket/x")
@@ -248,7 +255,7 @@ async def test_errors_of_a_store_become_ours(
     server: RecordingServer, status: int, error: type[HeadgateError]
 ) -> None:
     """Each with its meaning, and none with a secret, not even in its traceback."""
-    files = StorageFiles(options("azure-sas", server, signed=True))
+    files = StorageFiles(options("azure-sas", server, signed=True), ROOTS)
     server.reply = Reply(status, b"<Error><Code>Some</Code></Error>", FOUND)
 
     place = parse(LOCATIONS["azure"])
@@ -272,7 +279,7 @@ async def test_errors_of_a_store_become_ours(
 async def test_what_is_not_configured_is_not_reached(location: str, why: str) -> None:
     """Another kind of store, another account, another endpoint."""
     s3 = S3Options(endpoint="https://evil.example.com")
-    files = StorageFiles(StorageOptions(s3=s3, azure=AzureOptions(account_name="acc")))
+    files = StorageFiles(StorageOptions(s3=s3, azure=AzureOptions(account_name="acc")), ROOTS)
 
     with pytest.raises(Forbidden, match=why):
         await files.read(location)
@@ -283,7 +290,7 @@ async def test_only_so_many_stores_are_kept(
 ) -> None:
     """Each has connections; the oldest is forgotten and opened again when needed."""
     monkeypatch.setattr("headgate.storage.stores.STORES_MAX", 2)
-    files = StorageFiles(options("s3", server, signed=True))
+    files = StorageFiles(options("s3", server, signed=True), ROOTS)
 
     for bucket in ("one", "two", "three", "one"):
         await files.read(f"s3://{bucket}/x")
@@ -295,3 +302,23 @@ async def test_only_so_many_stores_are_kept(
         "/three/x",
         "/one/x",
     ]
+
+
+@pytest.mark.parametrize("location", ["s3://bucket/t10/x", "s3://other/t1/x", "gs://bucket/t1/x"])
+async def test_nothing_outside_of_the_roots_is_reached(
+    server: RecordingServer, location: str
+) -> None:
+    """The server's keys may reach more than this catalog may."""
+    files = StorageFiles(options("s3", server, signed=True), ["s3a://bucket/t1"])
+    await files.read("s3://bucket/t1/x")
+
+    with pytest.raises(Forbidden, match="below a location of this catalog"):
+        await files.read(location)
+    with pytest.raises(Forbidden):
+        await files.write(location, b"x")
+    with pytest.raises(Forbidden):
+        files.list(location)
+    kept = await files.delete([location])
+
+    assert [name for name, _ in kept] == [location]
+    assert len(server.received) == 1
