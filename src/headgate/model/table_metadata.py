@@ -136,7 +136,7 @@ def parse(data: bytes) -> TableMetadata:
     metadata = TableMetadata(
         format_version=version,
         table_uuid=scalars.table_uuid or _uuid_of_old_table(scalars.location),
-        location=scalars.location,
+        location=without_last_slashes(scalars.location),
         last_updated_ms=scalars.last_updated_ms,
         last_column_id=scalars.last_column_id,
         last_sequence_number=scalars.last_sequence_number or 0,
@@ -201,6 +201,13 @@ def snapshot(metadata: TableMetadata, id: int) -> Object | None:
     """A snapshot by its id, decoded."""
     found = metadata.snapshots.get(id)
     return None if found is None else decode(found, Object, f"snapshot {id}")
+
+
+def without_last_slashes(location: str) -> str:
+    """A location as it is stored; the slashes of a scheme alone stay."""
+    while location.endswith("/") and not location.endswith("://"):
+        location = location[:-1]
+    return location
 
 
 def current_schema(metadata: TableMetadata) -> Definition:

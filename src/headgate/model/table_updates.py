@@ -49,6 +49,7 @@ from headgate.model.table_metadata import (
     TableMetadata,
     previous_files,
     snapshot,
+    without_last_slashes,
 )
 from headgate.model.table_properties import logged_files_max, without_reserved
 from headgate.model.update_progress import Progress
@@ -189,9 +190,7 @@ def _upgrade(table: TableMetadata, update: UpgradeFormatVersion, _: Progress) ->
 
 
 def _set_location(table: TableMetadata, update: SetLocation, _: Progress) -> TableMetadata:
-    location = update.location
-    while location.endswith("/") and not location.endswith("://"):
-        location = location[:-1]
+    location = without_last_slashes(update.location)
     if not location:
         raise BadMetadata("Cannot set location: path must not be null or empty")
     return replace(table, location=location)

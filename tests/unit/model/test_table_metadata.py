@@ -350,6 +350,11 @@ def test_a_long_file_is_verified_by_who_registers_it() -> None:
         verify(metadata)
 
 
+def test_the_last_slashes_of_a_location_do_not_count() -> None:
+    """As Iceberg reads it, so that one place has one name."""
+    assert reread(document(table()) | {"location": f"{LOCATION}//"}) == table()
+
+
 def test_a_metadata_file_is_named_by_its_uuid_and_place() -> None:
     """The attributes that the catalog looks at."""
     metadata = with_snapshots(1)
