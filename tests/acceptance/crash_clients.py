@@ -11,7 +11,11 @@ from typing import Any
 import pyarrow as pa
 import requests
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.exceptions import CommitStateUnknownException, ServerError
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    ServerError,
+)
 
 UNKNOWN = (CommitStateUnknownException, ServerError, requests.RequestException)
 PATIENCE_SECONDS = 30.0
@@ -47,7 +51,8 @@ class Appender(Client):
     def __init__(self, url: str, table: str, numbers: range) -> None:
         super().__init__()
         self.acknowledged: list[int] = []
-        self.tried: list[int] = []
+        self.refused: list[int] = []
+        self.unknown: list[int] = []
         self._url = url
         self._name = table
         self._numbers = iter(numbers)
@@ -61,12 +66,13 @@ class Appender(Client):
             time.sleep(PAUSE_SECONDS)
             return
         number = next(self._numbers)
-        self.tried.append(number)
         try:
             table.append(pa.table({"id": [number]}))
+            self.acknowledged.append(number)
+        except CommitFailedException:
+            self.refused.append(number)  # others were quicker, too often: it is not there
         except UNKNOWN:
-            return  # it may be there or not, but not twice
-        self.acknowledged.append(number)
+            self.unknown.append(number)  # it may be there or not, but not twice
 
 
 class KeyedClient(Client):
