@@ -8,7 +8,7 @@ from benchmarks.rest.jobs import Job, Round, job
 from benchmarks.rest.load import LoadGenerator, Plan
 from benchmarks.rest.metadata import register
 from benchmarks.rest.scale import Scale
-from benchmarks.rest.servers import Server, ask
+from benchmarks.rest.servers import Constant, Server, ask
 from benchmarks.stores import say
 from benchmarks.storm import percentile
 
@@ -18,6 +18,9 @@ SNAPSHOTS = 23  # 20 kB of metadata
 ROUTE = "/iceberg/v1/{prefix}/namespaces/{namespace}/tables/{table}"
 SUFFIXES = {"headgate": "", "reference": "_reference", "bound": "_bound"}
 """What the keys of a server's figures end with."""
+
+Loaded = tuple[Server | Constant, list[Job]]
+"""A server and what it is asked."""
 
 
 def prepare(server: Server, scale: Scale) -> list[Job]:
@@ -35,7 +38,7 @@ def prepare(server: Server, scale: Scale) -> list[Job]:
 
 
 def measure_loads(
-    generator: LoadGenerator, scale: Scale, servers: Sequence[tuple[Server, list[Job]]]
+    generator: LoadGenerator, scale: Scale, servers: Sequence[Loaded]
 ) -> dict[str, Any]:
     """Rounds of all servers alternate, so that a machine that is busy is so for all."""
     plans = [

@@ -3,10 +3,11 @@
 import http.client
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from headgate.testing.child import Child
 from headgate.testing.headgate_server import READY, HeadgateServer, environment
@@ -20,13 +21,21 @@ ROOT = Path(__file__).parents[2]
 class Server:
     """A running Iceberg REST server, and a simple way to ask it what is not measured."""
 
-    def __init__(self, name: str, port: int, pid: int, base: str, warehouse: Path) -> None:
+    def __init__(self, name: str, port: int, pid: int, root: str, warehouse: Path) -> None:
         self.name = name
         self.port = port
         self.pid = pid
-        self.base = base
-        """The path that all operations of the one catalog begin with."""
         self.warehouse = warehouse
+        config: dict[str, Any] = json.loads(ask(port, "GET", f"{root}/config"))
+        prefix = config["overrides"].get("prefix")
+        self.base = f"{root}/{prefix}" if prefix else root
+        """The path that all operations of the one catalog begin with."""
+        self._separator = config["overrides"].get("namespace-separator", "%1F")
+
+    def namespace(self, levels: Sequence[str]) -> str:
+        """A namespace as it stands in a URL, with the separator that the server asks for."""
+        text: str = self._separator.join(quote(level, safe="") for level in levels)
+        return text
 
     def location(self, path: str) -> str:
         """As clients write it: a place in the warehouse."""
@@ -63,11 +72,9 @@ def headgate(folder: Path) -> Iterator[Server]:
 
 
 def connect(server: HeadgateServer) -> Server:
-    """A server that has been started."""
+    """A server that has been started; it is asked for its configuration, as clients do first."""
     port = int(server.url.rpartition(":")[2])
-    config: dict[str, Any] = json.loads(ask(port, "GET", "/iceberg/v1/config"))
-    base = f"/iceberg/v1/{config['overrides']['prefix']}"
-    return Server("headgate", port, server.pid, base, server.warehouse)
+    return Server("headgate", port, server.pid, "/iceberg/v1", server.warehouse)
 
 
 @contextmanager
@@ -78,15 +85,23 @@ def reference(folder: Path) -> Iterator[Server]:
         yield Server("reference", server.port, server.pid, "/v1", server.warehouse)
 
 
+class Constant(NamedTuple):
+    """The least that our HTTP server can do."""
+
+    port: int
+    pid: int
+    name: str = "bound"
+
+
 @contextmanager
-def bound(folder: Path, size: int) -> Iterator[Server]:
-    """The least that our HTTP server can do: a constant answer of this size."""
+def bound(folder: Path, size: int) -> Iterator[Constant]:
+    """A server whose answer is a constant of this size."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "benchmarks.rest.bound", str(size)]
     child = Child(command, folder / "log", environment() | {"PYTHONPATH": str(ROOT)})
     try:
         ready = child.wait_until(lambda: READY.search(child.said()), START_SECONDS_MAX)
-        yield Server("bound", int(ready[2]), child.pid, "", folder)
+        yield Constant(int(ready[2]), child.pid)
         child.stop(STOP_SECONDS_MAX)
     finally:
         child.kill()

@@ -15,6 +15,7 @@ from benchmarks.rest.goals import GOALS
 from benchmarks.rest.growth import measure_growth
 from benchmarks.rest.jobs import job
 from benchmarks.rest.load import LoadGenerator
+from benchmarks.rest.loads import Loaded
 from benchmarks.rest.scale import FULL, QUICK, SMOKE, Scale
 from benchmarks.rest.servers import bound, headgate, reference
 from benchmarks.rest.starting import measure_starts
@@ -66,7 +67,7 @@ def _compare(scale: Scale, folder: Path, generator: LoadGenerator) -> dict[str, 
         size = ours_jobs[0].length
         least = stack.enter_context(bound(folder / "bound", size))
         constant = [job("GET", ours.base + "/constant", length=size, label="constant")]
-        loaded = [(ours, ours_jobs), (theirs, their_jobs), (least, constant)]
+        loaded: list[Loaded] = [(ours, ours_jobs), (theirs, their_jobs), (least, constant)]
         figures = loads.measure_loads(generator, scale, loaded)
         figures |= loads.measure_reads(ours, ours_jobs, generator)
         changed = [(server, commits.prepare(server, scale)) for server in (ours, theirs)]

@@ -5,7 +5,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from benchmarks.report import in_columns, number
 from benchmarks.rest.jobs import NUMBER, Job, Round, job
@@ -175,7 +174,7 @@ class Requests:
             for one in self._data.namespaces
             if len(one) == len(levels) + 1 and one[:-1] == levels
         ]
-        parent = f"{self._path()}?parent={quote(chr(31).join(levels), safe='')}"
+        parent = f"{self._path()}?parent={self._server.namespace(levels)}"
         yield job("GET", parent, want={"namespaces": below}, label="list namespaces")
         yield job("HEAD", self._path(levels), status=204, label="namespace exists")
         want = {"namespace": list(levels)}
@@ -211,7 +210,7 @@ class Requests:
 
     def _path(self, levels: Levels = (), below: str = "") -> str:
         path = f"{self._server.base}/namespaces"
-        return f"{path}/{quote(chr(31).join(levels), safe='')}{below}" if levels else path
+        return f"{path}/{self._server.namespace(levels)}{below}" if levels else path
 
     def _location(self, parts: Levels) -> str:
         return self._server.location("/".join(("tree", *parts)))
