@@ -30,10 +30,11 @@ class Reply(NamedTuple):
 
 
 class RecordingServer:
-    """Answers every request alike and keeps it in `received`."""
+    """Answers every request alike and keeps it in `received`; `drops` are not answered at all."""
 
     def __init__(self, reply: Reply = Reply()) -> None:  # noqa: B008  a constant
         self.reply = reply
+        self.drops = 0
         self.received: list[Received] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -68,6 +69,10 @@ class RecordingServer:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 server.received.append(Received(self.command, self.path, headers, body))
+                if server.drops:
+                    server.drops -= 1
+                    self.close_connection = True
+                    return
                 self.send_response(server.reply.status)
                 for name, value in server.reply.headers.items():
                     self.send_header(name, value)

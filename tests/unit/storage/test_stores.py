@@ -322,3 +322,23 @@ async def test_nothing_outside_of_the_roots_is_reached(
 
     assert [name for name, _ in kept] == [location]
     assert len(server.received) == 1
+
+
+async def test_a_connection_that_breaks_does_not_fail_a_write(server: RecordingServer) -> None:
+    """A creation is repeated, since nobody can overwrite anything by it."""
+    server.drops = 2
+
+    await StorageFiles(options("s3", server, signed=True), ROOTS).write(LOCATIONS["s3"], b"x")
+
+    assert [request.method for request in server.received] == ["PUT"] * 3
+
+
+async def test_each_file_that_cannot_be_deleted_is_reported(server: RecordingServer) -> None:
+    """A store refuses as a whole; then each file is tried by itself."""
+    server.reply = Reply(403, b"<Error><Code>AccessDenied</Code></Error>")
+    locations = ["s3://bucket/a", "s3://bucket/b"]
+
+    kept = await StorageFiles(options("s3", server, signed=True), ROOTS).delete(locations)
+
+    assert [location for location, _ in kept] == locations
+    assert all("403" in why or "permission" in why.lower() for _, why in kept)
