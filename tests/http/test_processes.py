@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import threading
 import time
 from pathlib import Path
@@ -107,15 +106,6 @@ def test_what_cannot_be_opened_ends_the_program_with_the_reason(
         assert server.url == ""
         assert server.wait() == 2
         assert server.log.read_text() == "the demo cannot open: it was told so. Do not tell\n"
-
-
-def test_an_address_of_ip_version_6_works(tmp_path: Path) -> None:
-    """It is written in brackets."""
-    if not socket.has_ipv6:
-        return
-    with DemoServer(tmp_path / "log", "--host=::1") as server:
-        assert server.url.startswith("http://[::1]:")
-        assert httpx.get(f"{server.url}/health", trust_env=False).status_code == 200
 
 
 def test_several_processes_share_the_work_and_their_numbers(tmp_path: Path) -> None:

@@ -1,0 +1,233 @@
+"""The front without a server."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+
+import pytest
+
+from headgate import errors
+from headgate.clock import SystemClock
+from headgate.http.front import Front, FrontOptions, Message
+from headgate.http.measures import Measures
+from headgate.http.problems import ICEBERG, PLAIN
+from headgate.http.request import Request, Response
+from headgate.http.router import Route, Surface
+from tests.unit.http.asgi import ask
+
+LIMITS = FrontOptions(requests_max=2, request_seconds_max=0.2, body_bytes_max=10)
+
+
+class Service:
+    """Handlers, and what they saw."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.open = 0
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("GET", "/a/{name}", _note, "note"),
+            Route("POST", "/a/{name}", _note, "noteBody"),
+            Route("GET", "/wait", _wait, "wait"),
+            Route("POST", "/wait", _wait, "waitCommit", writes=True),
+            Route("GET", "/probe", _note, "probe", probe=True),
+            Route("GET", "/fail/{name}", _fail, "fail"),
+        ]
+
+
+async def _note(service: Service, request: Request) -> Response:
+    service.requests.append(request)
+    return Response(200, [b"he", b"llo"], [("ETag", "1")])
+
+
+async def _wait(service: Service, request: Request) -> Response:
+    await asyncio.sleep(30)
+    return Response(204)
+
+
+async def _fail(service: Service, request: Request) -> Response:
+    raise getattr(errors, request.params["name"])("it failed")
+
+
+@asynccontextmanager
+async def opened(options: FrontOptions = LIMITS) -> AsyncIterator[tuple[Front, Service]]:
+    service = Service()
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Sequence[Surface]]:
+        service.open += 1
+        yield [Surface("/s", service.routes(), service, ICEBERG), Surface("", (), None, PLAIN)]
+        service.open -= 1
+
+    async with Front(opening, SystemClock(), Measures(), seed=10, options=options) as front:
+        yield front, service
+    assert service.open == 0
+
+
+@contextmanager
+def access_lines() -> Iterator[list[logging.LogRecord]]:
+    """What reaches the access log meanwhile."""
+    records: list[logging.LogRecord] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            records.append(record)
+
+    logger = logging.getLogger("headgate.access")
+    handler = Keep()
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield records
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+
+
+async def test_a_request_without_a_body_is_not_waited_for() -> None:
+    """The trip into the server costs more than all else."""
+    async with opened() as (front, service):
+        nothing = await ask(front, "GET", "/s/a/x?q=1")
+        zero = await ask(front, "POST", "/s/a/x", content_length="0")
+        some = await ask(front, "POST", "/s/a/x", b"ab", b"c")
+
+    assert [answer.received for answer in (nothing, zero, some)] == [0, 0, 2]
+    assert [request.body for request in service.requests] == [b"", b"", b"abc"]
+    assert service.requests[0].query == {"q": ["1"]}
+    assert nothing.body == b"hello"
+    assert nothing.headers == {"ETag": "1", "x-request-id": "000000000000000a-1"}
+
+
+async def test_a_body_over_the_limit_never_reaches_the_handler() -> None:
+    """Reading stops after as much again, so that a client which has finished sees the answer."""
+    async with opened() as (front, service):
+        announced = await ask(front, "POST", "/s/a/x", b"x" * 11, content_length="11")
+        chunked = await ask(front, "POST", "/s/a/x", *[b"x" * 6] * 9)
+
+    assert (announced.status, chunked.status) == (400, 400)
+    assert chunked.received == 4
+    assert b"more than the allowed 10 bytes" in chunked.body
+    assert service.requests == []
+
+
+async def test_half_a_body_never_reaches_the_handler() -> None:
+    """The client went away before it had said what it wanted."""
+    async with opened() as (front, service):
+        answer = await ask(front, "POST", "/s/a/x", b"x", cut=True)
+
+    assert answer.status == 400
+    assert service.requests == []
+
+
+async def test_requests_over_the_limit_are_refused_before_their_body_is_read() -> None:
+    """Nothing is done for them; probes are served."""
+    async with opened() as (front, _):
+        waiting = [asyncio.create_task(ask(front, "GET", "/s/wait")) for _ in range(2)]
+        await asyncio.sleep(0.01)
+        refused = await ask(front, "POST", "/s/a/x", b"abc")
+        probe = await ask(front, "GET", "/s/probe")
+        late = await asyncio.gather(*waiting)
+
+    assert (refused.status, refused.received, refused.headers["retry-after"]) == (429, 0, "1")
+    assert probe.status == 200
+    assert [answer.status for answer in late] == [503, 503]
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "type"),
+    [("GET", 503, "ServiceUnavailableException"), ("POST", 500, "CommitStateUnknownException")],
+)
+async def test_time_is_up(method: str, status: int, type: str) -> None:
+    """Of what changes something nobody knows whether it did."""
+    async with opened() as (front, _):
+        answer = await ask(front, method, "/s/wait")
+
+    assert (answer.status, json.loads(answer.body)["error"]["type"]) == (status, type)
+
+
+async def test_requests_can_be_hurried() -> None:
+    """A server that has to stop ends them, and they are answered."""
+    async with opened(FrontOptions()) as (front, _):
+        waiting = asyncio.create_task(ask(front, "GET", "/s/wait"))
+        await asyncio.sleep(0.01)
+        front.hurry()
+
+        assert (await waiting).status == 503
+
+
+async def test_who_cancels_a_request_from_outside_is_obeyed() -> None:
+    """Only the front's own cancellations become answers."""
+    async with opened(FrontOptions()) as (front, _):
+        waiting = asyncio.create_task(ask(front, "GET", "/s/wait"))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+
+async def test_the_server_s_own_failures_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """What the client did wrong is not: it is told."""
+    async with opened() as (front, _):
+        await ask(front, "GET", "/s/fail/TableNotFound")
+        await ask(front, "GET", "/s/fail/BackendUnavailable")
+
+    assert caplog.messages == ["fail failed: it failed"]
+
+
+async def test_every_request_but_probes_is_logged() -> None:
+    """Also one that nobody answers to."""
+    with access_lines() as lines:
+        async with opened() as (front, _):
+            await ask(front, "GET", "/s/a/x")
+            await ask(front, "GET", "/s/probe")
+            await ask(front, "GET", "/nothing", x_request_id="mine")
+
+    texts = [line.getMessage() for line in lines]
+    assert texts[0].startswith("GET /s/a/x 200 ")
+    assert texts[1].endswith(" route=unmatched principal=anonymous request=mine")
+    assert len(texts) == 2
+
+
+async def test_the_front_opens_and_closes_with_a_server() -> None:
+    """Servers that know ASGI's lifespan need nothing else."""
+    service = Service()
+    sent: list[str] = []
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Sequence[Surface]]:
+        service.open += 1
+        yield [Surface("", service.routes(), service, PLAIN)]
+        service.open -= 1
+
+    async def receive() -> Message:
+        return {"type": f"lifespan.{['startup', 'shutdown'][service.open]}"}
+
+    async def send(message: Message) -> None:
+        sent.append(f"{message['type']} {service.open}")
+
+    await Front(opening, SystemClock(), Measures(), seed=1)({"type": "lifespan"}, receive, send)
+    assert sent == ["lifespan.startup.complete 1", "lifespan.shutdown.complete 0"]
+
+
+async def test_what_cannot_be_opened_is_told_to_the_server() -> None:
+    """It then ends, with the reason."""
+    sent: list[Message] = []
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Sequence[Surface]]:
+        if not sent:
+            raise errors.BadSetting("no", why="never")
+        yield []
+
+    async def receive() -> Message:
+        return {"type": "lifespan.startup"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await Front(opening, SystemClock(), Measures(), seed=1)({"type": "lifespan"}, receive, send)
+    assert sent == [{"type": "lifespan.startup.failed", "message": "no: never"}]
