@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import click
 
 from headgate.cli.catalog import catalog
+from headgate.cli.demo import demo
 from headgate.cli.doctor import doctor
 from headgate.cli.log import log
 from headgate.cli.output import printable, to_json
@@ -35,7 +36,7 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (catalog, doctor, log, realm, serve, settings, version):
+for _command in (catalog, demo, doctor, log, realm, serve, settings, version):
     cli.add_command(_command)
 
 
