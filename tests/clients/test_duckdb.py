@@ -104,3 +104,34 @@ def test_duckdb_drops_what_it_made(
     assert catalog.list_tables(namespace) == []
     duck.execute(f"DROP SCHEMA lake.{namespace}")
     assert not catalog.namespace_exists(namespace)
+
+
+def test_duckdb_reaches_nested_namespaces(
+    duck: duckdb.DuckDBPyConnection, catalog: RestCatalog, namespace: str
+) -> None:
+    """A schema with a dot in its name is a namespace of two levels."""
+    duck.execute(f'CREATE SCHEMA lake."{namespace}.deep"')
+    duck.execute(f'CREATE TABLE lake."{namespace}.deep".t (id BIGINT)')
+    duck.execute(f'INSERT INTO lake."{namespace}.deep".t VALUES (1)')
+
+    assert catalog.list_namespaces(namespace) == [(namespace, "deep")]
+    assert catalog.load_table((namespace, "deep", "t")).scan().to_arrow()["id"].to_pylist() == [1]
+    assert rows(duck, f'FROM lake."{namespace}.deep".t') == [(1,)]
+
+
+def test_duckdb_changes_a_table(
+    duck: duckdb.DuckDBPyConnection, catalog: RestCatalog, namespace: str
+) -> None:
+    """A new column, a merge and a new name are commits that others see."""
+    duck.execute(f"CREATE TABLE lake.{namespace}.t (id BIGINT, name VARCHAR)")
+    duck.execute(f"INSERT INTO lake.{namespace}.t VALUES (1, 'a')")
+    duck.execute(f"ALTER TABLE lake.{namespace}.t ADD COLUMN more VARCHAR")
+    duck.execute(
+        f"MERGE INTO lake.{namespace}.t USING (VALUES (1, 'A'), (2, 'b')) s(i, n) ON t.id = s.i "
+        "WHEN MATCHED THEN UPDATE SET name = s.n "
+        "WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.i, s.n)"
+    )
+    duck.execute(f"ALTER TABLE lake.{namespace}.t RENAME TO t2")
+
+    found = catalog.load_table((namespace, "t2")).scan().to_arrow().to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == [(1, "A", None), (2, "b", None)]
