@@ -46,7 +46,7 @@ def data_file(path: str, *, partition: Sequence[Any] = (), **fields: Any) -> Dat
     return DataFile.from_args(3, file_path=path, partition=Record(*partition), **given)
 
 
-def bounds(lower: int, upper: int, *, column: int = 1) -> dict[str, dict[int, bytes]]:
+def bounds(lower: int, upper: int, *, column: int = 1) -> dict[str, Any]:
     return {
         "lower_bounds": {column: to_bytes(LongType(), lower)},
         "upper_bounds": {column: to_bytes(LongType(), upper)},

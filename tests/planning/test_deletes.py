@@ -1,6 +1,7 @@
 """Which delete files come with which data files."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
@@ -112,7 +113,7 @@ def test_a_deletion_vector_stands_for_all_position_deletes_of_its_file(
     table: MetadataTable,
 ) -> None:
     """The vector holds the older deletes too; equality deletes still apply beside it."""
-    vector = {"content": POSITIONS, "file_format": "PUFFIN"}
+    vector: dict[str, Any] = {"content": POSITIONS, "file_format": "PUFFIN"}
     removed = [
         data_file("old", content=POSITIONS),
         data_file("values", content=EQUALITY, equality_ids=[1]),

@@ -22,6 +22,7 @@ from headgate.planning.frames import ANSWER, END, FAILED, ITEM, PART, PARTS, Fai
 
 COMMAND = (sys.executable, "-P", "-m", "headgate.planning.worker")
 CHUNK_BYTES = 1 << 18  # what the loop copies at a time
+CHUNKS_JOINED_HERE = 8
 
 logger = logging.getLogger(__name__)
 
@@ -207,7 +208,9 @@ class Worker:
         while size:
             chunks.append(await pipe.readexactly(min(size, CHUNK_BYTES)))
             size -= len(chunks[-1])
-        return kind, b"".join(chunks)
+        if len(chunks) <= CHUNKS_JOINED_HERE:
+            return kind, b"".join(chunks)
+        return kind, await asyncio.to_thread(b"".join, chunks)  # without the interpreter's lock
 
 
 def _error(failure: Failure) -> HeadgateError:

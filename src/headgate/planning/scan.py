@@ -29,7 +29,10 @@ from headgate.planning.tokens import (
 
 INLINE_FILES_MAX = 2_000
 INLINE_MANIFESTS_MAX = 32
+ANSWER_BYTES = 32 << 20  # of one answer, about; the smallest group is a manifest
+TASK_BYTES = 400  # of one file without its residual, about
 PLAN_TASKS_BYTES_MAX = 8 << 20  # of all plan tasks of one answer
+RESIDUALS_BYTES_MAX = 512 << 20  # of one answer, before clients run out of memory
 
 
 def plan(files: OpenFiles, metadata: bytes, request: bytes) -> Iterator[bytes]:
@@ -134,16 +137,21 @@ class Scan:
         """All tasks if they are few, else plan tasks for groups of manifests."""
         chosen = list(self._enough(self.chosen()))
         files = sum(live_files(manifest) for _, manifest in chosen)
-        if files <= INLINE_FILES_MAX and len(chosen) <= INLINE_MANIFESTS_MAX:
+        if files <= self._files_max and len(chosen) <= INLINE_MANIFESTS_MAX:
             return self.tasks([manifest for _, manifest in chosen])
         return {"plan-tasks": list(self._plan_tasks(chosen))}
+
+    @property
+    def _files_max(self) -> int:
+        """Fewer files than usual where a long filter comes back with each."""
+        return min(INLINE_FILES_MAX, ANSWER_BYTES // (TASK_BYTES + len(self._pinned.filter or b"")))
 
     def tasks(self, data: Sequence[ManifestFile]) -> dict[str, Any]:
         """The tasks of some manifests, with the delete files they refer to."""
         references: dict[tuple[str, int | None], int] = {}
         delete_files: list[dict[str, Any]] = []
         tasks = []
-        rows = 0
+        rows = residuals = 0
         deletes = self._delete_index(data)
         for entry, partition in self._matching(data):
             task: dict[str, Any] = {"data-file": self._json(entry.file)}
@@ -159,6 +167,9 @@ class Scan:
             residual = self._pruning.residual(entry.file.spec_id, partition)
             task["residual-filter"] = residual
             tasks.append(task)
+            residuals += len(bytes(residual))
+            if residuals > RESIDUALS_BYTES_MAX:
+                raise _too_long(len(tasks))
             if not indexes and bytes(residual) == b"true":
                 rows += entry.file.record_count
             if self._pinned.rows is not None and rows >= self._pinned.rows:
@@ -267,7 +278,7 @@ class Scan:
         """Groups of manifests; larger ones if a long filter would be repeated too often."""
         size = len(pack(self._pinned))
         groups_max = max(1, PLAN_TASKS_BYTES_MAX // size)
-        files_max = max(INLINE_FILES_MAX, sum(live_files(m) for _, m in chosen) // groups_max)
+        files_max = max(self._files_max, sum(live_files(m) for _, m in chosen) // groups_max)
         manifests_max = max(INLINE_MANIFESTS_MAX, len(chosen) // groups_max)
         group: list[int] = []
         files = 0
@@ -306,6 +317,14 @@ class Scan:
             except ValueError:
                 continue  # a metadata column, or one of another schema: there are none to send
         return frozenset(found)
+
+
+def _too_long(files: int) -> BadRequest:
+    return BadRequest(
+        "The filter is too long to be sent back with every file",
+        why=f"after {files} files the answer has more than {RESIDUALS_BYTES_MAX >> 20} MB",
+        fix="Use a shorter filter, or plan in the client",
+    )
 
 
 def live_files(manifest: ManifestFile) -> int:

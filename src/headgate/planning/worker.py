@@ -19,6 +19,7 @@ from headgate.planning.scan import fetch_plan, fetch_tasks, plan
 
 RECURSION_MAX = 20_000  # filters are trees, and clients write long ones lopsided
 OPEN_FILES_MAX = 16
+NICE = 5  # where cores are few, the server's answers come first
 
 Job = Callable[..., Iterator[bytes]]
 
@@ -34,6 +35,7 @@ def main() -> None:
     """The life of a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
     sys.setrecursionlimit(RECURSION_MAX)
+    os.nice(NICE)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is no answer
     serve(sys.stdin.buffer, answers)
