@@ -133,6 +133,9 @@ def make_front(shared: Path | None = None, options: FrontOptions = OPTIONS) -> F
 
     @asynccontextmanager
     async def opening() -> AsyncIterator[Sequence[Surface]]:
+        if os.environ.get("DEMO_OPENS_SLOWLY"):
+            print("opening", flush=True)
+            await asyncio.sleep(30)
         demo = Demo()
         sharing = SharedMeasures(measures, shared, clock)
         surface = Surface("/iceberg", ROUTES, demo, ICEBERG)

@@ -64,6 +64,16 @@ def test_what_is_under_way_is_finished_before_the_server_stops(
         assert server.rest_of_output() == "closed\n" * processes
 
 
+def test_a_server_that_is_still_opening_stops_at_once(tmp_path: Path) -> None:
+    """A database that does not answer is no reason to stay."""
+    with DemoServer(tmp_path / "log", DEMO_OPENS_SLOWLY="1") as server:
+        server.signal(signal.SIGTERM)
+
+        assert server.wait() == 0
+        assert server.rest_of_output() == ""
+        assert server.log.read_text() == ""
+
+
 def test_a_kept_connection_does_not_hold_up_the_stop(tmp_path: Path) -> None:
     """Clients keep connections for minutes."""
     with DemoServer(tmp_path / "log") as server, server.client() as client:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import resource
 import signal
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -12,12 +13,14 @@ from typing import Any, Protocol, Self
 import uvloop
 from granian._granian import SocketHolder
 from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from headgate.errors import Unavailable
 from headgate.server.listening import BACKLOG_CONNECTIONS
 
 CONNECTIONS_MAX = 65_536  # of one process; how many requests are served is the front's decision
+IDLE_SECONDS = 120  # that a connection is kept; longer than balancers and clients keep theirs
 FINISH_SECONDS = 6.0  # for requests under way when the server stops
 GIVE_UP_SECONDS = 1.0  # for their answers, when they were ended
 
@@ -56,6 +59,7 @@ class GranianServer(Server):
             websockets=False,
             backlog=BACKLOG_CONNECTIONS,
             backpressure=CONNECTIONS_MAX,
+            http1_settings=HTTP1Settings(header_read_timeout=IDLE_SECONDS * 1000),
             log_enabled=False,
         )
         self._listener = listener
@@ -73,17 +77,19 @@ class Stopping:
     def __init__(self) -> None:
         self._main = asyncio.current_task()
         self._said = asyncio.Event()
-        self._serving = False
 
     def say(self) -> None:
         """The server shall stop."""
         self._said.set()
-        if not self._serving and self._main is not None:
+        if self._main is not None:
             self._main.cancel()
+
+    def opened(self) -> None:
+        """From now on there is something to close in good order."""
+        self._main = None
 
     async def wait(self) -> None:
         """Return when it shall stop."""
-        self._serving = True
         await self._said.wait()
 
 
@@ -103,8 +109,18 @@ def run_process(
 
     `until` is called once, inside of the loop, with what tells the server to stop.
     """
+    _allow_connections()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, suppress(_Stopped):
         runner.run(_serve(application, listener, ready, until))
+
+
+def _allow_connections() -> None:
+    """Each connection is an open file, and of these few are allowed unless one asks for more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS_MAX if hard == resource.RLIM_INFINITY else min(hard, CONNECTIONS_MAX)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):  # then it stays as it is
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class _Stopped(Exception):
@@ -123,6 +139,7 @@ async def _serve(
         await application.__aenter__()
     except asyncio.CancelledError:
         raise _Stopped from None
+    stopping.opened()
     try:
         gc.collect()
         gc.freeze()  # what lives as long as the process is not looked at again and again
