@@ -10,8 +10,10 @@ from pathlib import Path
 
 import click
 
+from docs.http_pages import endpoints_page, limits_page, metrics_page
 from headgate import errors
 from headgate.cli.main import cli
+from headgate.http.problems import ICEBERG, PLAIN
 from headgate.settings.setting import Setting
 from headgate.settings.table import FAMILIES
 
@@ -30,7 +32,7 @@ def settings_page() -> Iterator[str]:
         "2. a config file in TOML (`--config FILE`), with tables or dotted names,",
         "3. the environment,",
         "4. `--set NAME=VALUE`, which may be repeated,",
-        "5. a flag of its own, where there is one (`--data`, `--backend`).",
+        "5. a flag of its own, where there is one (`--data`, `--backend`, `--port`, …).",
         "",
         "An unknown name is refused with the nearest known one.",
         "`headgate settings` prints all values and where each comes from, secrets masked.",
@@ -61,6 +63,16 @@ def errors_page() -> Iterator[str]:
         "Each says what happened (`what`), why (`why`) and what to do (`fix`).",
         "The command line ends with exit code 2 for `InvalidInput` and its kinds, else with 1.",
         "",
+        (
+            'Over HTTP the body is `{"error": {"message", "type", "code"}}`, '
+            "and each protocol has its own types."
+        ),
+        "Clients of Iceberg turn these types into their exceptions.",
+        (
+            "*Again* marks errors after which certainly nothing has changed: "
+            "the same request may be sent again, and `Retry-After` says when."
+        ),
+        "",
         "```text",
         tree,
         "```",
@@ -69,6 +81,10 @@ def errors_page() -> Iterator[str]:
         parent = error.__mro__[1].__name__
         kind = f"- A kind of: `{parent}`" if parent != "Exception" else "- The root of the tree."
         yield from ("", f"## `{error.__name__}`", "", error.__doc__ or "", "", kind)
+        for name, dialect in (("Iceberg REST", ICEBERG), ("Headgate's own paths", PLAIN)):
+            problem = dialect.problem_of(error)
+            again = ", *again*" if problem.retry else ""
+            yield f"- {name}: {problem.status} `{problem.type}`{again}"
 
 
 def error_classes(cls: type[errors.HeadgateError]) -> Iterator[type[errors.HeadgateError]]:
@@ -152,7 +168,14 @@ def takes_shared(command: click.Command) -> bool:
     return {option.name for option in command.params}.issuperset(SHARED)
 
 
-PAGES = {"settings.md": settings_page, "errors.md": errors_page, "cli.md": cli_page}
+PAGES = {
+    "settings.md": settings_page,
+    "errors.md": errors_page,
+    "cli.md": cli_page,
+    "endpoints.md": endpoints_page,
+    "limits.md": limits_page,
+    "metrics.md": metrics_page,
+}
 
 
 def main() -> int:
