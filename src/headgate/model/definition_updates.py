@@ -40,7 +40,11 @@ def add_schema(table: TableMetadata, update: AddSchema, progress: Progress) -> T
     progress.last_schema_id = id
     if equal:
         return replace(table, last_column_id=last_column_id)
-    added = Definition(id, with_member(update.schema, SCHEMA_ID, id))
+    clean = schemas.without_null_defaults(schema)
+    if clean == schema:
+        added = Definition(id, with_member(update.schema, SCHEMA_ID, id))
+    else:
+        added = define(clean, SCHEMA_ID, id)
     return replace(table, last_column_id=last_column_id, schemas=(*table.schemas, added))
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from headgate.errors import BadMetadata
-from headgate.model import types
+from headgate.model import default_values, types
 from headgate.model.json_values import Int32, Object, convert
 
 Type = str | Object
@@ -109,6 +109,13 @@ def identifier_ids(schema: Object) -> list[int]:
     """The ids of the columns that identify a row."""
     ids: list[int] | None = convert(schema, _StructType, "schema").identifier_field_ids
     return ids or []
+
+
+def without_null_defaults(schema: Object) -> Object:
+    """A schema whose defaults are values or absent: Java readers fail on a null."""
+    clean = _without_null_defaults(schema)
+    assert isinstance(clean, dict)
+    return clean
 
 
 def same(one: Object, other: Object) -> bool:
@@ -229,7 +236,7 @@ def _problems(column: Column, format_version: int) -> Iterator[str]:
             f"({column.initial_default}) is not supported until v{types.DEFAULTS_SINCE_VERSION}"
         )
     for default in defaults:
-        if not types.fits(default, column.type):
+        if not default_values.fits(default, column.type):
             yield f"Cannot cast default value to {column.type}: {default} ({column.name})"
 
 
@@ -254,6 +261,18 @@ def _fresh_type(type: Type, fresh: Callable[[int], int]) -> Type:
         for member, id in zip(type["fields"], ids, strict=True)
     ]
     return {**type, "fields": fields}
+
+
+def _without_null_defaults(value: object) -> object:
+    if isinstance(value, list):
+        return [_without_null_defaults(each) for each in value]
+    if isinstance(value, dict):
+        return {
+            name: _without_null_defaults(each)
+            for name, each in value.items()
+            if each is not None or name not in {"initial-default", "write-default"}
+        }
+    return value
 
 
 def _comparable_schema(schema: Object) -> object:

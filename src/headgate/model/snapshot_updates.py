@@ -33,6 +33,7 @@ def add_snapshot(table: TableMetadata, update: AddSnapshot, progress: Progress) 
     if snapshot.snapshot_id in table.snapshots:
         raise BadMetadata(f"Snapshot already exists for id: {snapshot.snapshot_id}")
     _check_files(table, snapshot)
+    _check_rows(snapshot)
     _check_sequence_number(table, snapshot)
     progress.added_at_ms[snapshot.snapshot_id] = snapshot.timestamp_ms
     return replace(
@@ -146,24 +147,31 @@ def _check_sequence_number(table: TableMetadata, snapshot: Snapshot) -> None:
         )
 
 
+def _check_rows(snapshot: Snapshot) -> None:
+    """Readers check these also in versions to which they mean nothing."""
+    first, rows = snapshot.first_row_id, snapshot.added_rows
+    if first is not None and first < 0:
+        raise BadMetadata(f"Invalid first-row-id (cannot be negative): {first}")
+    if rows is not None and rows < 0:
+        raise BadMetadata(f"Invalid added-rows (cannot be negative): {rows}")
+    if first is not None and rows is None:
+        raise BadMetadata("Invalid added-rows (required when first-row-id is set): null")
+
+
 def _next_row_id(table: TableMetadata, snapshot: Snapshot) -> int:
     if table.format_version < ROW_LINEAGE_VERSION:
         return table.next_row_id
-    first, rows = snapshot.first_row_id, snapshot.added_rows
+    first = snapshot.first_row_id
     if first is None:
         raise BadMetadata("Cannot add a snapshot: first-row-id is null")
-    if first < 0:
-        raise BadMetadata(f"Invalid first-row-id (cannot be negative): {first}")
-    if rows is None:
-        raise BadMetadata("Invalid added-rows (required when first-row-id is set): null")
-    if rows < 0:
-        raise BadMetadata(f"Invalid added-rows (cannot be negative): {rows}")
     if first < table.next_row_id:
         raise RequirementFailed(
             f"{RETRY}Cannot add a snapshot, first-row-id is behind table next-row-id: "
             f"{first} < {table.next_row_id}"
         )
-    return first + rows  # also if rows were left out before it: no id is given to two rows
+    return first + (
+        snapshot.added_rows or 0
+    )  # also if rows were left out before it: no id is given to two rows
 
 
 def _without_refs(table: TableMetadata, names: set[str]) -> TableMetadata:

@@ -14,24 +14,10 @@ _SINCE_VERSION = {
     "geography": 3,
 }
 _PLAIN = {
-    "boolean": bool,
-    "int": int,
-    "long": int,
-    "float": float,
-    "double": float,
-    "date": str,
-    "time": str,
-    "timestamp": str,
-    "timestamptz": str,
-    "timestamp_ns": str,
-    "timestamptz_ns": str,
-    "string": str,
-    "uuid": str,
-    "binary": str,
-    "unknown": None,
-    "variant": None,
-}
-_FIXED = re.compile(r"fixed\[\s*\d+\s*\]")
+    "boolean", "int", "long", "float", "double", "date", "time", "timestamp", "timestamptz",
+    "timestamp_ns", "timestamptz_ns", "string", "uuid", "binary", "unknown", "variant",
+}  # fmt: skip
+_FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _GEOMETRY = re.compile(r"geometry\s*(?:\(\s*([^)]*?)\s*\))?", re.IGNORECASE)
 _GEOGRAPHY = re.compile(r"geography\s*(?:\(\s*([^,)]*?)\s*(?:,\s*(\w*)\s*)?\))?", re.IGNORECASE)
@@ -75,14 +61,15 @@ def since_version(type: str) -> int:
     return _SINCE_VERSION.get(kind(type), 1)
 
 
-def fits(value: object, type: str) -> bool:
-    """Whether a value in JSON can be the default of a column; null always can."""
-    if value is None:
-        return True
-    name = kind(type)
-    wanted = str if name in {"decimal", "fixed"} else _PLAIN.get(name)
-    if wanted is None:
-        return False
-    if wanted is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    return isinstance(value, wanted) and isinstance(value, bool) == (wanted is bool)
+def fixed_length(type: str) -> int:
+    """How many bytes a value of a fixed type has."""
+    match = _FIXED.fullmatch(type.lower())
+    assert match
+    return int(match[1])
+
+
+def decimal_scale(type: str) -> int:
+    """How many digits a decimal has after the point."""
+    match = _DECIMAL.fullmatch(type.lower())
+    assert match
+    return int(match[2])

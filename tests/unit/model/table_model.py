@@ -172,6 +172,7 @@ class _Run:
         snapshot = update["snapshot"]
         number, last = snapshot.get("sequence-number", 0), self.doc.get("last-sequence-number", 0)
         need(snapshot["snapshot-id"] not in self.ids())
+        need(snapshot.get("first-row-id", 0) >= 0)
         if self.doc["format-version"] == 1:
             need(number == 0)
         else:
@@ -179,7 +180,6 @@ class _Run:
             self.doc["last-sequence-number"] = max(number, last)
         if self.doc["format-version"] == 3:
             need("first-row-id" in snapshot)
-            need(snapshot["first-row-id"] >= 0)
             need(snapshot["first-row-id"] >= self.doc["next-row-id"], Stale)
             self.doc["next-row-id"] = snapshot["first-row-id"] + snapshot["added-rows"]
         self.doc["snapshots"].append(snapshot)

@@ -7,6 +7,7 @@ import pytest
 from headgate.errors import BadMetadata
 from headgate.model.table_metadata import TableMetadata
 from tests.unit.model.tables import (
+    EXTRA,
     LOCATION,
     SCHEMA,
     UUID,
@@ -64,6 +65,16 @@ def test_a_schema_gets_the_next_number() -> None:
     assert document(metadata)["schemas"][1] == {**future, "schema-id": 1}
     assert metadata.current_schema_id == 1
     assert metadata.last_column_id == 4
+
+
+def test_a_default_that_is_null_is_left_out() -> None:
+    """For Java readers fail on it; at every depth."""
+    null = {**EXTRA, "initial-default": None, "write-default": None}
+    nested = {**EXTRA, "id": 5, "name": "n", "type": {"type": "struct", "fields": [null]}}
+    clean = {**nested, "type": {"type": "struct", "fields": [EXTRA]}}
+    metadata = commit(table(), add_schema({**SCHEMA, "fields": [nested]}))
+
+    assert document(metadata)["schemas"][1]["fields"] == [clean]
 
 
 def test_an_equal_schema_is_used_again() -> None:

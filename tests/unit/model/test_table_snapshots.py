@@ -170,10 +170,12 @@ def test_stale_row_ids_can_be_retried() -> None:
 
 
 def test_row_ids_mean_nothing_before_version_3() -> None:
-    """They are kept with the snapshot and not counted."""
+    """They are kept with the snapshot and not counted, but readers check them."""
     metadata = commit(table(), add_snapshot(table(), 9, first_row_id=5, added_rows=2))
 
     assert metadata.next_row_id == 0
+    with pytest.raises(BadMetadata, match="Invalid first-row-id"):
+        commit(table(), add_snapshot(table(), 9, first_row_id=-1, added_rows=2))
 
 
 @pytest.mark.parametrize(

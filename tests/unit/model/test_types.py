@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from headgate.errors import BadMetadata
-from headgate.model import transforms, types
+from headgate.model import default_values, transforms, types
 from headgate.model.schemas import Column
 
 PLAIN = [
@@ -59,25 +59,35 @@ def test_what_is_no_type_is_refused(type: str) -> None:
         types.kind(type)
 
 
+DAY, NOON = "2024-02-29", "12:00:00.123456"
+
+
 @pytest.mark.parametrize(
     ("type", "fitting", "others"),
     [
         ("boolean", [True], [1, "true"]),
-        ("int", [1, -1], [True, 1.5, "1"]),
-        ("double", [1, 1.5], [True, "1"]),
-        ("string", ["x"], [1]),
-        ("date", ["2020-01-01"], [18262]),
-        ("decimal(9,2)", ["1.20"], [1.2]),
-        ("fixed[2]", ["00ff"], [1]),
+        ("int", [1, -(2**31)], [True, 1.5, "1", 2**31]),
+        ("long", [2**31, -(2**63)], [2**63]),
+        ("double", [1.5], [1, True, "1"]),
+        ("string", ["x", ""], [1]),
+        ("date", [DAY], [18262, "2023-02-29", "2024-2-9", f"{DAY} "]),
+        ("time", [NOON, "23:59"], ["24:00:00", "x", f"{NOON}Z"]),
+        ("timestamp", [f"{DAY}T{NOON}"], [f"{DAY} {NOON}", f"2023-02-29T{NOON}", f"{DAY}T{NOON}Z"]),
+        ("timestamptz", [f"{DAY}T{NOON}+00:00", f"{DAY}T12:00Z"], [f"{DAY}T{NOON}", DAY]),
+        ("timestamp_ns", [f"{DAY}T{NOON}789"], [f"{DAY}T{NOON}7890"]),
+        ("uuid", ["9c12d441-03fe-4693-9a96-a0705ddf69c1"], ["9c12d44103fe46939a96a0705ddf69c1"]),
+        ("decimal(9,2)", ["1.20", "-0.00", "120E-2"], [1.2, "1.2", "NaN", "x", "1.200"]),
+        ("fixed[2]", ["00fF"], [1, "00", "00f", "00fg"]),
+        ("binary", ["", "00ff"], ["0", "xx"]),
         ("unknown", [], [1]),
-        ("variant", [], ["x"]),
+        ("variant", [], ["x", {}]),
         ("geometry", [], ["x"]),
     ],
 )
 def test_a_default_is_of_the_type(type: str, fitting: list[Any], others: list[Any]) -> None:
-    """As single values are written in JSON; null fits every type."""
-    assert all(types.fits(value, type) for value in [None, *fitting])
-    assert not any(types.fits(value, type) for value in others)
+    """As readers parse single values in JSON; null fits every type."""
+    assert all(default_values.fits(value, type) for value in [None, *fitting])
+    assert not any(default_values.fits(value, type) for value in others)
 
 
 TIMES = {"timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"}
