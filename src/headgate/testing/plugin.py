@@ -1,17 +1,18 @@
 """A pytest plugin: a real catalog server for the tests of other projects.
 
 `headgate_catalog` is a catalog of its own for each test; its server is started once per run.
-Nothing is imported before a test asks for it: the plugin is loaded with every run of pytest.
+The plugin is loaded with every run of pytest, so it imports nothing that takes time.
 """
 
 import itertools
+import subprocess
+import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-if TYPE_CHECKING:
-    from headgate.testing.headgate_server import HeadgateServer
+from headgate.testing.headgate_server import HeadgateServer
 
 _numbers = itertools.count(1)
 
@@ -33,20 +34,15 @@ class HeadgateCatalog(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def headgate_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator["HeadgateServer"]:
+def headgate_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadgateServer]:
     """A running server with an empty store, in a process of its own, on a port of its own."""
-    from headgate.testing.headgate_server import HeadgateServer  # noqa: PLC0415  only if asked for
-
     with HeadgateServer(tmp_path_factory.mktemp("headgate")) as server:
         yield server
 
 
 @pytest.fixture
-def headgate_catalog(headgate_server: "HeadgateServer") -> HeadgateCatalog:
+def headgate_catalog(headgate_server: HeadgateServer) -> HeadgateCatalog:
     """A new, empty catalog."""
-    import subprocess  # noqa: PLC0415  only if asked for
-    import sys  # noqa: PLC0415
-
     name = f"test_{next(_numbers)}"
     data = headgate_server.folder / "data"
     command = [sys.executable, "-m", "headgate", "catalog", "create", name, "--data", str(data)]
