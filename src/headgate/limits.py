@@ -51,6 +51,7 @@ PURGE_ROWS_PER_CALL = 2_000
 MEMO_COMPRESSED_BYTES_MAX = 16_384  # compressed metadata up to this size is kept in the database
 MEMO_BYTES_MAX = 1 << 20  # larger ones are not even tried
 METADATA_FILE_BYTES_MAX = 1 << 30
+METADATA_INLINE_BYTES_MAX = 1 << 20  # work on more is done in a thread
 GZIP_INLINE_BYTES_MAX = 64 << 10  # more is compressed in a thread
 TABLE_COMMIT_TRIES_MAX = 32
 REPORT_BYTES_MAX = 256 << 10

@@ -22,6 +22,7 @@ from headgate.limits import (
     MEMO_BYTES_MAX,
     MEMO_COMPRESSED_BYTES_MAX,
     METADATA_FILE_BYTES_MAX,
+    METADATA_INLINE_BYTES_MAX,
 )
 from headgate.model import table_metadata, view_metadata
 from headgate.model.table_metadata import TableMetadata
@@ -33,6 +34,7 @@ _RAW, _PARSED, _REFS = "raw", "parsed", "refs"
 _VERSION = re.compile(r"(\d+)-")
 _GZIP_MAGIC = b"\x1f\x8b"
 
+A = TypeVar("A")
 P = TypeVar("P")
 
 
@@ -82,10 +84,20 @@ class MetadataFiles:
     ) -> P:
         async def load(keys: list[Key]) -> Loaded:
             data = await self.raw(files, object, entity)
-            return {keys[0]: (parse(data), 2 * len(data))}
+            return {keys[0]: (await worked_out(len(data), parse, data), 2 * len(data))}
 
         found = await self._cache.load([(_PARSED, object)], load)
         return cast(P, found[_PARSED, object])
+
+
+async def worked_out(bytes: int, work: Callable[[A], P], argument: A) -> P:
+    """The result of some work on metadata; others must not wait for it if that is large.
+
+    Python runs one thread at a time, but takes turns: the event loop is held up for moments only.
+    """
+    if bytes <= METADATA_INLINE_BYTES_MAX:
+        return work(argument)
+    return await asyncio.to_thread(work, argument)
 
 
 async def read_metadata(files: Files, location: str) -> bytes:
