@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.errors import PlanNotFound, PlanTaskNotFound
+from headgate.errors import FileMissing, PlanNotFound, PlanTaskNotFound
 from headgate.planning import scan
 from headgate.planning.files import LocalFiles
 from headgate.planning.tokens import Pinned, pack
@@ -137,3 +137,33 @@ def test_rows_that_may_be_deleted_or_filtered_do_not_count(table: MetadataTable)
     assert len(plan(table, min_rows_requested=5)["plan-tasks"]) == 3
     table.snapshot(1, [found for found in table.snapshots[1].manifests if found.content == 0][:20])
     assert len(files(plan(table, min_rows_requested=5, filter=filter))) == 22
+
+
+def test_deletes_are_read_once_for_all_tasks_of_a_plan(table: MetadataTable) -> None:
+    """A large table with many deletes would be read once for every group otherwise."""
+    reads: list[str] = []
+
+    class Counting(LocalFiles):
+        def read(self, location: str) -> bytes:
+            reads.append(location)
+            return super().read(location)
+
+    counting = Counting()
+    for task in plan(table)["plan-tasks"]:
+        next(scan.fetch_tasks(counting, table.metadata(), task.encode()))
+
+    assert reads.count(table.snapshots[1].manifests[40].manifest_path) == 1
+
+
+def test_a_scan_never_gets_the_deletes_of_another(table: MetadataTable) -> None:
+    """Another filter, other files or other specs over the same manifests are another scan."""
+    [task, *_] = plan(table)["plan-tasks"]
+    fetch_tasks(table, task)
+    removed = table.snapshots[1].manifests[40]
+
+    class Refusing(LocalFiles):
+        def read(self, location: str) -> bytes:
+            return super().read("/gone" if location == removed.manifest_path else location)
+
+    with pytest.raises(FileMissing):
+        next(scan.fetch_tasks(Refusing("/"), table.metadata(), task.encode()))

@@ -1,13 +1,19 @@
 """Reading manifest lists and manifests of every format version with pyiceberg's Avro reader."""
 
 import io
+import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
 from itertools import tee
-from typing import Literal
+from typing import Literal, TypeVar
 
-from pyiceberg.avro.file import AvroFile
+from pyiceberg.avro.decoder import new_decoder
+from pyiceberg.avro.file import META_SCHEMA, AvroFile, AvroFileHeader
+from pyiceberg.avro.reader import Reader
+from pyiceberg.avro.resolver import construct_reader, resolve_reader
 from pyiceberg.io import InputFile, InputStream
 from pyiceberg.manifest import (
     MANIFEST_ENTRY_SCHEMAS,
@@ -20,6 +26,8 @@ from pyiceberg.manifest import (
     ManifestFile,
     PartitionFieldSummary,
 )
+from pyiceberg.typedef import StructProtocol
+from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from headgate.errors import BadMetadata, HeadgateError
 from headgate.planning.files import OpenFiles
@@ -32,6 +40,12 @@ FORMAT: Literal[3] = (
 # Positions of the fields that pyiceberg's DataFile has no names for.
 FILE_FORMAT = 2
 FIRST_ROW_ID, REFERENCED_DATA_FILE, CONTENT_OFFSET, CONTENT_SIZE = 16, 17, 18, 19
+
+SCHEMAS_MAX = 64
+LISTS_MAX = 2
+HEADER = construct_reader(META_SCHEMA, {-1: AvroFileHeader})
+
+Row = TypeVar("Row", bound=StructProtocol)
 
 
 class Loaded(InputFile):
@@ -69,9 +83,14 @@ def manifest_list(files: OpenFiles, snapshot: Snapshot) -> list[ManifestFile]:
     """The manifests of a snapshot in their stored order."""
     if snapshot.manifest_list is None:
         return [_listed(files, snapshot, path) for path in snapshot.manifests or []]
-    data = files.read(snapshot.manifest_list)
-    with _understood("manifest list", snapshot.manifest_list):
-        return list(_list_reader(snapshot.manifest_list, data))
+    return _parsed_list(snapshot.manifest_list, files.read(snapshot.manifest_list))
+
+
+@lru_cache(LISTS_MAX)
+def _parsed_list(path: str, data: bytes) -> list[ManifestFile]:
+    """Remembered, because every plan task of a large table reads the same list again."""
+    with _understood("manifest list", path):
+        return list(Rows[ManifestFile](path, data, Kind.MANIFESTS))
 
 
 def read_ahead(
@@ -88,7 +107,7 @@ def entries(manifest: ManifestFile, data: bytes) -> Iterator[Entry]:
     path = manifest.manifest_path
     with _understood("manifest", path):
         next_row_id = manifest[-1]
-        for row in _reader(path, data):
+        for row in Rows[ManifestEntry](path, data, Kind.ENTRIES):
             entry = _inherit(row, manifest)
             if entry.live and entry.file.content == DataFileContent.DATA:
                 next_row_id = _number_rows(entry.file, next_row_id)
@@ -98,26 +117,44 @@ def entries(manifest: ManifestFile, data: bytes) -> Iterator[Entry]:
 def paths(manifest: ManifestFile, data: bytes) -> Iterator[str]:
     """The locations of all files that a manifest names."""
     with _understood("manifest", manifest.manifest_path):
-        for row in _reader(manifest.manifest_path, data):
+        for row in Rows[ManifestEntry](manifest.manifest_path, data, Kind.ENTRIES):
             yield row.data_file.file_path
 
 
-def _list_reader(path: str, data: bytes) -> AvroFile[ManifestFile]:
-    return AvroFile[ManifestFile](
-        Loaded(path, data),
-        MANIFEST_LIST_FILE_SCHEMAS[FORMAT],
-        read_types={-1: ManifestFile, 508: PartitionFieldSummary},
-        read_enums={517: ManifestContent},
-    ).__enter__()
+class Rows(AvroFile[Row]):
+    """The rows of an Avro file. Files of one table have one schema, so what follows from a schema
+    is worked out once: it takes longer than to read a small manifest."""
+
+    def __init__(self, path: str, data: bytes, kind: "Kind") -> None:
+        super().__init__(Loaded(path, data))
+        self.decoder = new_decoder(data)
+        self.header = HEADER.read(self.decoder)
+        self.reader = _resolved(self.header.meta["avro.schema"], kind)
 
 
-def _reader(path: str, data: bytes) -> AvroFile[ManifestEntry]:
-    return AvroFile[ManifestEntry](
-        Loaded(path, data),
+class Kind(Enum):
+    """What the rows of a file are: their schema, and the classes of their parts by field id."""
+
+    MANIFESTS = 1
+    ENTRIES = 2
+
+
+@lru_cache(SCHEMAS_MAX)
+def _resolved(schema: str, kind: Kind) -> Reader:
+    written = AvroSchemaConversion().avro_to_iceberg(json.loads(schema))
+    if kind == Kind.MANIFESTS:
+        return resolve_reader(
+            written,
+            MANIFEST_LIST_FILE_SCHEMAS[FORMAT],
+            read_types={-1: ManifestFile, 508: PartitionFieldSummary},
+            read_enums={517: ManifestContent},
+        )
+    return resolve_reader(
+        written,
         MANIFEST_ENTRY_SCHEMAS[FORMAT],
         read_types={-1: ManifestEntry, 2: DataFile},
         read_enums={0: ManifestEntryStatus, 134: DataFileContent},
-    ).__enter__()  # it parses the header, and has nothing to close
+    )
 
 
 def _inherit(row: ManifestEntry, manifest: ManifestFile) -> Entry:
@@ -146,7 +183,7 @@ def _listed(files: OpenFiles, snapshot: Snapshot, path: str) -> ManifestFile:
     """A manifest of a snapshot that has no manifest list: only its own header knows its spec."""
     data = files.read(path)
     with _understood("manifest", path):
-        meta = _reader(path, data).header.meta
+        meta = Rows[ManifestEntry](path, data, Kind.ENTRIES).header.meta
         return ManifestFile.from_args(
             FORMAT,
             manifest_path=path,

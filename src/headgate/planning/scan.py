@@ -1,7 +1,8 @@
 """Scan planning: from a request and a table's metadata to file scan tasks. Runs in a worker."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any
 
 import msgspec
@@ -61,10 +62,7 @@ def fetch_tasks(files: OpenFiles, metadata: bytes, task: bytes) -> Iterator[byte
     if not _is_kept(parsed, pinned):
         raise PlanTaskNotFound(f"Plan task does not exist: {shown(token)}", why="it is over")
     scan = Scan(parsed, pinned, files)
-    positions = set(pinned.manifests or [])
-    yield msgspec.json.encode(
-        scan.tasks([manifest for position, manifest in scan.chosen() if position in positions])
-    )
+    yield msgspec.json.encode(scan.tasks([manifest for _, manifest in scan.chosen()]))
 
 
 def pin(parsed: Table, request: requests.PlanRequest) -> Pinned:
@@ -116,6 +114,26 @@ def _is_kept(parsed: Table, pinned: Pinned) -> bool:
     if not parsed.has_schema(pinned.schema):
         return False
     return pinned.snapshot is None or parsed.snapshot(pinned.snapshot) is not None
+
+
+@dataclass(frozen=True)
+class DeleteSources:
+    """What an index of deletes is made from. All of it counts: nobody gets another's index."""
+
+    files: OpenFiles
+    manifests: tuple[str, ...]
+    shape: bytes
+    pinned: Pinned
+    make: Callable[[], DeleteIndex] = field(compare=False)
+
+    def __hash__(self) -> int:
+        return hash((self.manifests, self.shape))
+
+
+@lru_cache(1)
+def _delete_index(sources: DeleteSources) -> DeleteIndex:
+    """Remembered, because all plan tasks of a large table need the same deletes, one by one."""
+    return sources.make()
 
 
 class Scan:
@@ -181,8 +199,10 @@ class Scan:
 
     def chosen(self) -> Iterator[tuple[int, ManifestFile]]:
         """The data manifests that may hold matching files, with their positions."""
-        for position, manifest in enumerate(self._manifests):
-            if manifest.content == ManifestContent.DATA and self._may_match(manifest):
+        all_positions = range(len(self._manifests))
+        for position in all_positions if self._pinned.manifests is None else self._pinned.manifests:
+            manifest = self._manifests[position] if position in all_positions else None
+            if manifest and manifest.content == ManifestContent.DATA and self._may_match(manifest):
                 yield position, manifest
 
     def _may_match(self, manifest: ManifestFile) -> bool:
@@ -242,14 +262,22 @@ class Scan:
         if self._pinned.start is not None or not data:
             return DeleteIndex((), self._table.specs)
         oldest = min(manifest.min_sequence_number for manifest in data)
-        concerned = (
+        concerned = [
             manifest
             for manifest in self._manifests
             if manifest.content == ManifestContent.DELETES
             and manifest.sequence_number >= oldest
             and self._may_match(manifest)
+        ]
+        return _delete_index(
+            DeleteSources(
+                self._files,
+                tuple(manifest.manifest_path for manifest in concerned),
+                self._table.shape,
+                msgspec.structs.replace(self._pinned, stats=[], rows=None, manifests=None),
+                lambda: DeleteIndex(self._live_deletes(concerned), self._table.specs),
+            )
         )
-        return DeleteIndex(self._live_deletes(concerned), self._table.specs)
 
     def _live_deletes(self, concerned: Iterable[ManifestFile]) -> Iterator[Entry]:
         for manifest, read in manifests.read_ahead(self._files, concerned):

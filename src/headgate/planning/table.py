@@ -99,6 +99,13 @@ class Table(msgspec.Struct, rename="kebab", dict=True):
         return {schema.get("schema-id") or 0: schema for schema in schemas}
 
     @cached_property
+    def shape(self) -> bytes:
+        """All schemas and specs, to be compared."""
+        return msgspec.json.encode(
+            [self.schemas, self.schema, self.partition_specs, self.partition_spec]
+        )
+
+    @cached_property
     def specs(self) -> dict[int, PartitionSpec]:
         specs = self.partition_specs
         if specs is None:
