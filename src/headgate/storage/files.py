@@ -81,6 +81,12 @@ class StorageFiles:
             kept += await self._at(of_one_store[0]).delete(of_one_store)
         return kept
 
+    async def prepare(self, location: str) -> None:
+        """Make the folders that a client will write to, where folders have to be made."""
+        place = parse(location)
+        if place.kind == "file":
+            await self._local.prepare(place)
+
     def list(self, prefix: str) -> AsyncIterator[str]:
         """The locations of all files below a prefix, which counts by whole segments."""
         place = parse(prefix)

@@ -48,6 +48,10 @@ class LocalFiles:
     async def delete(self, places: Sequence[Place]) -> NotDeleted:
         return await asyncio.to_thread(self._delete, places)
 
+    async def prepare(self, place: Place) -> None:
+        """Make this folder and those above it."""
+        await asyncio.to_thread(self._prepare, place)
+
     async def list(self, place: Place) -> AsyncIterator[str]:
         walk = self._walk(place)
         while names := await asyncio.to_thread(_take, walk):
@@ -71,6 +75,10 @@ class LocalFiles:
                 with suppress(FileNotFoundError):
                     draft.unlink()
             self._sync_folder(path.parent)
+
+    def _prepare(self, place: Place) -> None:
+        with translated(place):
+            self._make_folder(self._checked(place))
 
     def _write_draft(self, path: Path, data: Sequence[bytes]) -> Path:
         """A file that nobody looks for, complete and on the disk."""
