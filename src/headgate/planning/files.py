@@ -6,7 +6,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import unquote, urlsplit
 
 from headgate.errors import FileMissing, Forbidden, StorageUnavailable
 
@@ -52,21 +51,20 @@ class LocalFiles:
         return self
 
     def read(self, location: str) -> bytes:
-        path = local_path(location).resolve()
-        if not path.is_relative_to(Path(self.root).resolve()):
-            raise Forbidden(
-                f"Not allowed to read {location}", why=f"it does not lie under {self.root}"
-            )
         try:
+            path = local_path(location).resolve()
+            if not path.is_relative_to(Path(self.root).resolve()):
+                raise Forbidden(
+                    f"Not allowed to read {location}", why=f"it does not lie under {self.root}"
+                )
             return path.read_bytes()
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
             raise FileMissing(f"Failed to open input stream for file: {location}") from error
-        except OSError as error:
+        except (OSError, RuntimeError, ValueError) as error:  # links in a circle, zero bytes
             raise StorageUnavailable(f"Cannot read {location}", why=str(error)) from error
 
 
 def local_path(location: str) -> Path:
-    """`/x`, `file:/x` and `file:///x` are the same file."""
-    if not location.startswith("file:"):
-        return Path(location)
-    return Path(unquote(urlsplit(location).path))
+    """`/x`, `file:/x` and `file:///x` are one file. Nothing is decoded: `%20` is part of a name."""
+    path = location.removeprefix("file:")
+    return Path(path if path == location else f"/{path.lstrip('/')}")

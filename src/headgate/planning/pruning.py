@@ -122,10 +122,13 @@ class SpecPruning:
             for position, strict, inclusive in self._tests_of(leaf):
                 if partition[position] is None and leaf.operation not in {"is-null", "not-null"}:
                     continue  # what null compares to is for the client to say
-                if strict and strict(partition):
-                    return True
-                if inclusive and not inclusive(partition):
-                    return False
+                try:
+                    if strict and strict(partition):
+                        return True
+                    if inclusive and not inclusive(partition):
+                        return False
+                except BROKEN_BOUNDS:
+                    continue
             return None
 
         return verdict
