@@ -18,6 +18,7 @@ from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.iceberg.service import Service
 from headgate.http.iceberg.tokens import Tokens, simple_authentication
 from headgate.http.kernel_measures import kernel_samples
+from headgate.http.management.reports import ReportServices, report_surface
 from headgate.http.management.routes import management_surface
 from headgate.http.management.services import Management, kernel_check
 from headgate.http.measures import Measures
@@ -75,7 +76,8 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
                 tuple(map(_refusing, ICEBERG_ROUTES)) if settings[READ_ONLY] else ICEBERG_ROUTES
             )
             iceberg = Surface(ICEBERG_PREFIX, routes, service, ICEBERG)
-            yield [iceberg, _management(settings, kernel, numbers, iceberg)]
+            reports = report_surface(ReportServices(service.lake, service.reports))
+            yield [iceberg, *_management(settings, kernel, numbers, iceberg, reports)]
 
     return Front(opening, clock, measures, seed=entropy(), options=front_options(settings))
 
@@ -132,8 +134,13 @@ async def _resume_purges(lake: Lake) -> None:
 
 
 def _management(
-    settings: Settings, kernel: Kernel, numbers: SharedMeasures, iceberg: Surface
-) -> Surface:
+    settings: Settings,
+    kernel: Kernel,
+    numbers: SharedMeasures,
+    iceberg: Surface,
+    reports: Surface,
+) -> list[Surface]:
+    """Headgate's own surfaces, with the documents of all."""
     document = openapi_document(iceberg, title="Iceberg REST catalog", version=__version__)
     own = [
         {"name": value.setting.name, "value": value.shown, "source": value.source}
@@ -142,8 +149,8 @@ def _management(
     documents = {f"{ICEBERG_PREFIX}/v1/openapi.json": msgspec.json.encode(document)}
     services = Management(kernel_check(kernel), numbers, own, documents)
     surface = management_surface(services)
-    text = openapi_document(surface, title="Headgate management", version=__version__)
+    whole = surface._replace(routes=[*surface.routes, *reports.routes])
+    text = openapi_document(whole, title="Headgate management", version=__version__)
     path = "/management/v1/openapi.json"
-    return management_surface(
-        services._replace(documents={**documents, path: msgspec.json.encode(text)})
-    )
+    own_services = services._replace(documents={**documents, path: msgspec.json.encode(text)})
+    return [management_surface(own_services), reports]

@@ -10,7 +10,7 @@ from headgate.testing.headgate_server import HeadgateServer
 from tests.conftest import FULL
 from tests.fuzz.lake import NAMESPACE, TABLE, VIEW, made_lake
 
-EXAMPLES = 300 if FULL else 25
+EXAMPLES = 300 if FULL else 10
 CONFIG = f"""\
 [parameters]
 "path.prefix" = "default.main"
@@ -38,6 +38,7 @@ def test_no_request_breaks_the_server(document: str, known: bool, tmp_path: Path
             capture_output=True,
             text=True,
             check=False,
+            cwd=tmp_path,
             timeout=280,
         )
 

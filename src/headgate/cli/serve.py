@@ -14,6 +14,7 @@ from headgate.clock import SystemClock
 from headgate.errors import BadSetting
 from headgate.http.front import Front
 from headgate.server.serving import serve as serve_application
+from headgate.server_settings import bootstrap_catalog
 from headgate.settings import catalogs, server, store
 from headgate.settings.loading import restore
 from headgate.settings.setting import Settings
@@ -79,6 +80,7 @@ def is_loopback(host: str) -> bool:
 def _ready(settings: Settings, url: str) -> None:
     """Say where everything is, and that it works."""
     place = mask(settings[store.BACKEND]) or str(settings[store.DATA] / DATABASE_FILE)
-    click.echo(f"listening   {url}\nstore       {place}\n")
+    tables = bootstrap_catalog(settings).warehouse
+    click.echo(f"listening   {url}\nstore       {place}\ntables      {tables}\n")
     click.echo(SNIPPETS.format(url=url, catalog=settings[catalogs.BOOTSTRAP_CATALOG]))
     click.echo(f"headgate ready on {url}")

@@ -10,6 +10,7 @@ import click
 import headgate
 from headgate.cli.output import to_json
 
+PARTS = ("granian", "uvloop", "obstore", "pyiceberg")
 OPTIONAL = ("asyncpg",)
 
 
@@ -32,7 +33,7 @@ def versions() -> dict[str, str | None]:
         "python": platform.python_version(),
         "apsw": apsw.apsw_version(),
         "sqlite": apsw.sqlite_lib_version(),
-        **{package: _optional(package) for package in OPTIONAL},
+        **{package: _optional(package) for package in (*PARTS, *OPTIONAL)},
         "platform": platform.platform(),
     }
 
