@@ -10,6 +10,10 @@ import pytest
 from benchmarks import kernel
 from benchmarks.__main__ import main
 from benchmarks.report import GOALS, table
+from benchmarks.rest import suite as rest
+from benchmarks.rest.goals import GOALS as REST_GOALS
+from benchmarks.rest.jobs import holds
+from headgate.testing import maven
 
 ROOT = Path(__file__).parents[2]
 COUNTS = (
@@ -40,6 +44,30 @@ FIGURES = (
     "raw_batch_read_us",
     "pointer_read_ratio",
 )
+REST_COUNTS = (
+    "load_table_failed",
+    "load_table_failed_bound",
+    "load_table_failed_reference",
+    "commit_failed",
+    "commit_failed_reference",
+    "load_growth_failed",
+    "tree_failed",
+    "tree_failed_reference",
+)
+REST_FIGURES = (
+    "load_table_rps",
+    "load_table_rps_reference",
+    "load_table_rps_bound",
+    "load_table_p99_ms",
+    "load_table_p99_ms_reference",
+    "commit_rps",
+    "commit_rps_reference",
+    "commit_ms_10k_snapshots",
+    "commit_ms_1_snapshot",
+    "load_growth",
+    "start_seconds",
+    "idle_rss_mb",
+)
 
 
 def test_the_kernel_suite_reports_every_figure(tmp_path: Path) -> None:
@@ -65,10 +93,57 @@ def test_the_kernel_suite_reports_every_figure(tmp_path: Path) -> None:
     assert len(table(figures).splitlines()) == len(GOALS) + 1
 
 
+def test_the_rest_suite_reports_every_figure(tmp_path: Path) -> None:
+    """Ours, the reference and the bound answer all requests rightly; a warm load reads once."""
+    plot = tmp_path / "rest.svg"
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "rest", "--smoke", "--json", "--plot", str(plot)],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["scale"] == "smoke"
+    assert {key: figures[key] for key in REST_COUNTS} == dict.fromkeys(REST_COUNTS, 0), figures
+    assert [key for key in REST_FIGURES if not figures[key] > 0] == []
+    assert figures["reads_per_load"] == 1
+    assert plot.read_text("utf-8").count("<svg") == 1
+    assert len(table(figures, REST_GOALS).splitlines()) == len(REST_GOALS) + 1
+
+
+def test_content_is_compared_and_not_only_its_size() -> None:
+    """An answer holds what is wanted if no member and no element of a list differs or lacks."""
+    answer = {"metadata": {"location": "here", "properties": {"a": "1", "b": "2"}}, "names": [1, 2]}
+
+    assert holds(answer, {"metadata": {"properties": {"a": "1"}}, "names": [2, 1]})
+    assert not holds(answer, {"metadata": {"properties": {"a": "2"}}})
+    assert not holds(answer, {"metadata": {"properties": {"c": "1"}}})
+    assert not holds(answer, {"names": [1]})
+
+
 def test_an_unknown_suite_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever names none, or one that does not exist, is told which there are."""
     assert (main([]), main(["nothing"])) == (2, 2)
-    assert "{kernel}" in capsys.readouterr().err
+    assert "{kernel,rest}" in capsys.readouterr().err
+
+
+def test_missing_java_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without Java the suite says so in one line, before it measures anything."""
+
+    def find_nothing() -> str:
+        raise RuntimeError("`java` was not found: install it")
+
+    monkeypatch.setattr(maven, "java", find_nothing)
+
+    assert rest.main(["--quick"]) == 2
+    assert capsys.readouterr().err == "benchmarks: `java` was not found: install it\n"
 
 
 def test_a_missing_server_is_named(
