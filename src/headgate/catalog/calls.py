@@ -1,5 +1,6 @@
 """One call of a user: which catalog, who asks, and the key under which a repetition is known."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -31,23 +32,33 @@ class Done(NamedTuple):
 
     ids: Sequence[int]
     words: Sequence[str] = ()
+    repeated: bool = False
+    """An earlier delivery of the call did it, and this one nothing."""
 
 
-_decoder = msgspec.msgpack.Decoder(tuple[str, list[int], list[str]])
+WHAT_CHARS_MAX = 500
+_decoder = msgspec.msgpack.Decoder(tuple[str, int, list[int], list[str]])
 
 
-def encode_outcome(what: str, done: Done) -> bytes:
+def encode_outcome(what: str, delivery: int, done: Done) -> bytes:
     """The bytes a commit records under the key of its call."""
-    return msgspec.msgpack.encode((what, done.ids, done.words))
+    return msgspec.msgpack.encode((_shortened(what), delivery, done.ids, done.words))
 
 
-def decode_outcome(record: bytes, what: str) -> Done:
+def decode_outcome(record: bytes, what: str, delivery: int = 0) -> Done:
     """What a recorded call did, which must have been the same as this one."""
-    recorded, ids, words = _decoder.decode(record)
-    if recorded != what:
+    recorded, by, ids, words = _decoder.decode(record)
+    if recorded != _shortened(what):
         raise Unprocessable(
             "The idempotency key cannot be used",
             why=f"it was used for another request: {recorded}",
             fix="Give each request a key of its own",
         )
-    return Done(ids, words)
+    return Done(ids, words, repeated=by != delivery)
+
+
+def _shortened(what: str) -> str:
+    """A record has little room: the end of a long text is a digest instead."""
+    if len(what) <= WHAT_CHARS_MAX:
+        return what
+    return f"{what[:WHAT_CHARS_MAX]}… {hashlib.sha256(what.encode()).hexdigest()}"

@@ -1,5 +1,6 @@
 """Catalogs of a metalake: created, listed, changed. A fresh store gets one of its own."""
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from headgate.catalog.reservations import reserve
 from headgate.errors import BadRequest, CatalogExists, CatalogNotFound, RealmExists
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
+from headgate.kernel.realms import RealmState
 from headgate.model.locations import normalize
 from headgate.model.names import check_name
 from headgate.model.separators import check_names_for_nesting
@@ -79,19 +81,23 @@ async def alter_catalog(
 
 
 async def bootstrap(kernel: Kernel, metalake: str, catalog: CatalogEntity) -> None:
-    """Give a fresh store its first metalake and catalog; a store that has any is left alone."""
-    if not await kernel.realms.list():
-        try:
+    """Give a fresh store its first metalake and catalog; a store that has any is left alone.
+
+    Several nodes may start at once, and one may have stopped half-way: each completes it.
+    """
+    realms = await kernel.realms.list()
+    if not realms:
+        with suppress(RealmExists):  # another node was faster
             await kernel.realms.create(metalake)
-        except RealmExists:  # another node was faster
-            await kernel.realms.activate(metalake)
-    elif not any(realm.name == metalake for realm in await kernel.realms.list()):
-        return
+        realms = await kernel.realms.list()
+    realm = next((realm for realm in realms if realm.name == metalake), None)
+    if realm is not None and realm.state in {RealmState.CREATED, RealmState.INITIALIZING}:
+        realm = await kernel.realms.activate(metalake)
+    if realm is None or realm.state is not RealmState.ACTIVE:
+        return  # it is another store, or somebody switched the metalake off
     if not await list_catalogs(kernel, metalake):
-        try:
+        with suppress(CatalogExists):  # another node was faster
             await create_catalog(kernel, metalake, catalog)
-        except CatalogExists:
-            return
 
 
 async def _check_names(kernel: Kernel, name: CatalogName, separator: str) -> None:

@@ -63,9 +63,10 @@ class Lake:
 
     async def commit(self, opened: Opened, what: str, attempt: Callable[[Draft], Done]) -> Done:
         """Change a catalog once, however often the call is delivered; what it did."""
+        delivery = self.kernel.ids.next()  # the record of another delivery has another number
 
         def recorded(draft: Draft) -> bytes:
-            return encode_outcome(what, attempt(draft))
+            return encode_outcome(what, delivery, attempt(draft))
 
         record = await opened.realm.commit(opened.pointer, recorded, operation=opened.call.key)
-        return decode_outcome(record, what)
+        return decode_outcome(record, what, delivery)

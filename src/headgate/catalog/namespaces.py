@@ -1,6 +1,6 @@
 """Namespaces: created with their parents, listed level by level, dropped when empty."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -91,10 +91,11 @@ async def list_namespaces(lake: Lake, call: Call, parent: Levels, paging: Paging
 
 
 async def update_namespace(
-    lake: Lake, call: Call, levels: Levels, updates: Mapping[str, str], removals: Collection[str]
+    lake: Lake, call: Call, levels: Levels, updates: Mapping[str, str], removals: Iterable[str]
 ) -> PropertyChanges:
     """Set and remove properties of a namespace."""
-    both = sorted(set(updates) & set(removals))
+    removals = dict.fromkeys(removals)
+    both = sorted(updates.keys() & removals.keys())
     if both:
         raise Unprocessable(
             f"Invalid property changes: {', '.join(both)}",
@@ -106,9 +107,7 @@ async def update_namespace(
 
     def attempt(draft: Draft) -> Done:
         names = NamesDraft(draft.index(NAMES))
-        entry = names.namespace(levels)
-        if entry is None:
-            raise no_namespace(levels)
+        entry = require_namespace(names, levels)
         old = draft.fetch(entry.object, NamespaceEntity)
         kept = {name: value for name, value in old.properties.items() if name not in removals}
         after = kept | dict(updates)
@@ -119,13 +118,14 @@ async def update_namespace(
             names.put(parent[-1].id if parent else ROOT, NAMESPACES, levels[-1], moved)
             draft.discard(entry.object)
             draft.note({"do": "alter", "kind": "namespace", "name": levels, "by": call.principal})
-        return Done([entry.id], [name for name in removals if name in old.properties])
+        return Done([at for at, name in enumerate(removals) if name in old.properties])
 
     done = await lake.commit(opened, f"update namespace {dotted(levels)}", attempt)
+    removed = {name for at, name in enumerate(removals) if at in done.ids}
     return PropertyChanges(
         updated=list(updates),
-        removed=[name for name in removals if name in done.words],
-        missing=[name for name in removals if name not in done.words],
+        removed=[name for name in removals if name in removed],
+        missing=[name for name in removals if name not in removed],
     )
 
 
@@ -136,7 +136,7 @@ async def drop_namespace(lake: Lake, call: Call, levels: Levels) -> None:
     def attempt(draft: Draft) -> Done:
         names = NamesDraft(draft.index(NAMES))
         path = names.path(levels)
-        if len(path) != len(levels) or not path:
+        if not path or len(path) != len(levels):
             raise no_namespace(levels)
         content = names.first_below(path[-1].id)
         if content is not None:
@@ -155,7 +155,7 @@ async def drop_namespace(lake: Lake, call: Call, levels: Levels) -> None:
 
 async def find_namespace(opened: Opened, levels: Levels) -> Entry:
     """The namespace of this path."""
-    entry = await opened.look(lambda names: names.namespace(levels)) if levels else None
+    entry = await opened.look(lambda names: names.namespace(levels))
     if entry is None:
         raise no_namespace(levels)
     return entry
@@ -163,7 +163,7 @@ async def find_namespace(opened: Opened, levels: Levels) -> Entry:
 
 def require_namespace(names: Names, levels: Levels) -> Entry:
     """The namespace of this path, in a commit."""
-    entry = names.namespace(levels) if levels else None
+    entry = names.namespace(levels)
     if entry is None:
         raise no_namespace(levels)
     return entry

@@ -58,9 +58,9 @@ class Names:
         return found
 
     def namespace(self, levels: Levels) -> Entry | None:
-        """The namespace with this path."""
+        """The namespace with this path; there is none without levels."""
         found = self.path(levels)
-        return found[-1] if len(found) == len(levels) else None
+        return found[-1] if found and len(found) == len(levels) else None
 
     def below(
         self, parent: int, group: bytes, after: str | None = None

@@ -1,5 +1,6 @@
 """Tables that come into a catalog: created, staged for a later commit, or registered."""
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -19,12 +20,11 @@ from headgate.catalog.relations import (
     find_relation,
     written,
 )
-from headgate.catalog.reservations import locations_of, release, reserve
+from headgate.catalog.reservations import check_locations, locations_of, release, reserve
 from headgate.kernel.draft import Draft
 from headgate.model import table_metadata
-from headgate.model.locations import check_allowed
 from headgate.model.names import Identifier, Levels, check_name
-from headgate.model.physical import default_location
+from headgate.model.physical import default_location, path_segment
 from headgate.model.table_creation import new_table
 from headgate.model.table_metadata import TableMetadata
 
@@ -89,14 +89,15 @@ async def register_table(
     entry = await opened.look(lambda names: entry_of(names, identifier))
     if not (overwrite and entry is not None and entry.kind is Kind.TABLE):
         check_free(entry, identifier, Kind.TABLE)
-    _check_allowed(opened, (metadata_location,))
+    opened.check_allowed([metadata_location])
     raw = await read_metadata(lake.files(opened), metadata_location)
-    metadata = table_metadata.parse(raw)
+    metadata = await asyncio.to_thread(_verified, raw)
     entity = _entity(lake, opened, metadata, raw, metadata_location)
-    _check_allowed(opened, entity.reserved)
+    opened.check_allowed(entity.reserved)
     added = await _add(lake, opened, identifier, entity, what=what, overwrite=overwrite)
     if added is None:
         return await find_relation(await lake.open(call), identifier, Kind.TABLE)
+    lake.metadata.keep(added.entry.object, raw, metadata)
     return added
 
 
@@ -110,7 +111,8 @@ async def table_location(
     properties = (await opened.head.get(parent.object, NamespaceEntity)).properties
     unique = lake.new_uuid().replace("-", "")
     if LOCATION in properties:
-        return default_location(properties[LOCATION], (), identifier.name, unique)
+        folder = properties[LOCATION].rstrip("/")
+        return f"{folder}/{path_segment(identifier.name)}-{unique}"
     return default_location(opened.catalog.warehouse, identifier.namespace, identifier.name, unique)
 
 
@@ -129,7 +131,7 @@ async def _new_metadata(
         uuid=lake.new_uuid(),
         now_ms=lake.now_ms(),
     )
-    _check_allowed(opened, locations_of(metadata.location, metadata.properties))
+    await check_locations(opened, locations_of(metadata.location, metadata.properties))
     return metadata
 
 
@@ -181,11 +183,11 @@ async def _add(
         return Done([entry.id])
 
     done = await lake.commit(opened, what, attempt)
-    if not made or list(done.ids) != [made[0].id]:
-        return None
-    return Relation(opened, made[0], entity)
+    return None if done.repeated else Relation(opened, made[0], entity)
 
 
-def _check_allowed(opened: Opened, locations: tuple[str, ...]) -> None:
-    for location in locations:
-        check_allowed(location, opened.allowed_locations)
+def _verified(raw: bytes) -> TableMetadata:
+    """Metadata that somebody else wrote: whatever its length, all of it is looked at."""
+    metadata = table_metadata.parse(raw)
+    table_metadata.verify(metadata)
+    return metadata

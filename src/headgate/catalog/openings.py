@@ -4,7 +4,7 @@ Names are resolved in the heads that this read returned. What was resolved befor
 long as the heads are the same: then the read is all that a request costs the database.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
 from headgate.catalog.calls import Call, CatalogName, Done, decode_outcome
@@ -20,6 +20,7 @@ from headgate.kernel.realms import BY_NAME, REALMS_KEY, check_active
 from headgate.kernel.records import PointerKey
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.kernel.tree import Missing, Tree
+from headgate.model.locations import check_allowed
 
 CATALOG_POINTER = "catalogs"
 OPENINGS_KNOWN_MAX = 10_000
@@ -45,6 +46,11 @@ class Opened(NamedTuple):
     def allowed_locations(self) -> tuple[str, ...]:
         """Where files of this catalog may lie."""
         return (self.catalog.warehouse, *self.catalog.allowed_locations)
+
+    def check_allowed(self, locations: Iterable[str]) -> None:
+        """Refuse locations where files of this catalog may not lie."""
+        for location in locations:
+            check_allowed(location, self.allowed_locations)
 
     async def look(self, find: Callable[[Names], R]) -> R:
         """What this pure function finds in the catalog's names."""

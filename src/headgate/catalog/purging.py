@@ -16,7 +16,7 @@ from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.openings import Opened, Openings, look
 from headgate.catalog.ports import DAMAGED, MISSING, Files, Planner, Storage
 from headgate.clock import Clock
-from headgate.errors import FileMissing, HeadgateError
+from headgate.errors import CatalogNotFound, FileMissing, HeadgateError, MetalakeNotFound
 from headgate.kernel.draft import Draft
 from headgate.model.locations import is_within, normalize
 from headgate.model.names import Identifier
@@ -62,9 +62,7 @@ class Purges:
         name = opened.call.catalog
         self._again.add(name)
         if name not in self._tasks:
-            task = asyncio.create_task(self._work(name))
-            self._tasks[name] = task
-            task.add_done_callback(lambda _: self._tasks.pop(name, None))
+            self._tasks[name] = asyncio.create_task(self._work(name))
 
     async def idle(self) -> None:
         """Wait until everything that can be done is done."""
@@ -78,16 +76,24 @@ class Purges:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _work(self, name: CatalogName) -> None:
-        while name in self._again:
-            self._again.discard(name)
-            try:
-                if not await self._work_off(name):
+        try:
+            while name in self._again:
+                self._again.discard(name)
+                if not await self._try(name):
                     await self._clock.sleep(PAUSE_SECONDS)
                     self._again.add(name)
-            except HeadgateError as error:
-                logger.warning("purging in %s failed: %s", name, error)
-                await self._clock.sleep(PAUSE_SECONDS)
-                self._again.add(name)
+        finally:
+            del self._tasks[name]  # at once, so that nobody who wakes us is overheard
+
+    async def _try(self, name: CatalogName) -> bool:
+        try:
+            return await self._work_off(name)
+        except (CatalogNotFound, MetalakeNotFound):
+            return True  # its jobs went with it
+        except Exception as error:  # whatever it is, it is tried again
+            unexpected = not isinstance(error, HeadgateError)
+            logger.warning("purging in %s failed: %s", name, error, exc_info=unexpected)
+            return False
 
     async def _work_off(self, name: CatalogName) -> bool:
         """Do all jobs of a catalog once; False if some could not be finished."""

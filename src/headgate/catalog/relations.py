@@ -8,12 +8,12 @@ from headgate.catalog.calls import Call, Done
 from headgate.catalog.entities import Entry, Kind, TableEntity, ViewEntity
 from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_files import write_metadata
-from headgate.catalog.namespaces import find_namespace, no_namespace
+from headgate.catalog.namespaces import find_namespace, require_namespace
 from headgate.catalog.naming import NAMES, RELATIONS, Names, NamesDraft
 from headgate.catalog.openings import Opened
 from headgate.catalog.paging import Page, Paging, one_page
 from headgate.catalog.ports import Files
-from headgate.catalog.reservations import release
+from headgate.catalog.reservations import Holding, release
 from headgate.errors import (
     AlreadyExists,
     FileMissing,
@@ -40,6 +40,11 @@ class Relation(NamedTuple):
     opened: Opened
     entry: Entry
     entity: TableEntity
+
+    @property
+    def holding(self) -> Holding:
+        """The locations it has."""
+        return Holding(self.entry.id, self.entity.reserved)
 
 
 async def load_relation(lake: Lake, call: Call, identifier: Identifier, kind: Kind) -> Relation:
@@ -97,9 +102,7 @@ async def rename_relation(
         entry = entry_of(names, source)
         if entry is None or entry.kind is not kind:
             raise absent(source, kind)
-        parent = names.namespace(target.namespace)
-        if parent is None:
-            raise no_namespace(target.namespace)
+        parent = require_namespace(names, target.namespace)
         taken = names.find(parent.id, RELATIONS, target.name)
         if taken is not None:
             raise _EXISTS[taken.kind](
@@ -129,7 +132,7 @@ def drop_relation(draft: Draft, call: Call, identifier: Identifier, kind: Kind) 
 
 def entry_of(names: Names, identifier: Identifier) -> Entry | None:
     """The entry of this name, be it a table or a view."""
-    parent = names.namespace(identifier.namespace) if identifier.namespace else None
+    parent = names.namespace(identifier.namespace)
     return names.find(parent.id, RELATIONS, identifier.name) if parent else None
 
 

@@ -6,7 +6,8 @@ pointer of their own: they never hold up a commit. Those of the last second die 
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
+from functools import partial
 from typing import NamedTuple
 
 from headgate.catalog.calls import Call
@@ -67,24 +68,22 @@ class Reports:
             realm, pointer, report = self._waiting.popleft()
             gathered.setdefault((realm, pointer), []).append(report)
         for (realm, pointer), reports in gathered.items():
-            await realm.create_pointers([pointer])
-            await realm.commit(pointer, lambda draft, new=reports: _store(draft, new))  # type: ignore[misc]
+            try:
+                await realm.create_pointers([pointer])
+                await realm.commit(pointer, partial(_store, reports=_newest(reports)))
+            except HeadgateError as error:  # those of other catalogs are not lost with these
+                logger.warning("%d metrics reports were not stored: %s", len(reports), error)
 
     async def close(self) -> None:
         """Store what was gathered, and stop."""
         if self._task is not None:
             self._task.cancel()
-        try:
-            await self.flush()
-        except HeadgateError as error:
-            logger.warning("metrics reports were not stored: %s", error)
+        await self.flush()
 
     async def _flush_later(self) -> None:
-        await self._lake.kernel.clock.sleep(FLUSH_SECONDS)
-        try:
+        while self._waiting:  # more may come while some are stored
+            await self._lake.kernel.clock.sleep(FLUSH_SECONDS)
             await self.flush()
-        except HeadgateError as error:
-            logger.warning("metrics reports were not stored: %s", error)
 
 
 def reports_pointer(catalog: int) -> str:
@@ -105,6 +104,17 @@ async def _stored(table: Relation) -> list[ReportEntity]:
         ],
     )
     return [await head.get(id, ReportEntity) for id in reversed(ids)]
+
+
+def _newest(reports: list[ReportEntity]) -> list[ReportEntity]:
+    """Without those that would be dropped as soon as they are stored."""
+    count: Counter[int] = Counter()
+    kept = []
+    for report in reversed(reports):
+        count[report.table] += 1
+        if count[report.table] <= REPORTS_PER_TABLE_MAX:
+            kept.append(report)
+    return kept[::-1]
 
 
 def _store(draft: Draft, reports: list[ReportEntity]) -> None:

@@ -1,9 +1,13 @@
 """Which locations are taken: no two tables, and no two catalogs, share files or lie in one
 another."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
 
-from headgate.errors import LocationTaken
+from headgate.catalog.naming import Readable
+from headgate.catalog.openings import Opened, look
+from headgate.errors import BadRequest, LocationTaken
 from headgate.kernel.draft import Draft
 from headgate.model.locations import (
     ancestors,
@@ -17,18 +21,70 @@ from headgate.model.locations import (
 LOCATIONS = "locations"
 _ID_BYTES = 8
 
+Locations = tuple[str, ...]
 
-def locations_of(location: str, properties: dict[str, str]) -> tuple[str, ...]:
+
+class Holding(NamedTuple):
+    """What an entity holds already."""
+
+    id: int
+    locations: Locations
+
+
+def locations_of(location: str, properties: dict[str, str]) -> Locations:
     """All locations that a table or view writes to, those inside of another left out."""
     own = normalize(location)
     paths = {normalize(path) for path in metadata_paths(properties, location)}
     return (own, *sorted(path for path in paths if not is_within(path, own)))
 
 
+async def check_locations(opened: Opened, wanted: Locations, held: Holding | None = None) -> None:
+    """Refuse what is not allowed or taken, before anything is written there.
+
+    Only the commit decides: until then another one may come.
+    """
+    opened.check_allowed(wanted)
+    added = [location for location in wanted if not held or location not in held.locations]
+    own = _holder(held.id) if held else b""
+    with _never_retried(held):
+        await look(opened.head.index(LOCATIONS), lambda tree: _check_vacant(tree, added, own))
+
+
+def move(draft: Draft, wanted: Locations, id: int, held: Holding | None) -> None:
+    """Take these locations for this entity, and let go of others that it holds."""
+    before = set(held.locations) if held else set()
+    release(draft, before - set(wanted))
+    with _never_retried(held):
+        reserve(draft, set(wanted) - before, id)
+
+
 def reserve(draft: Draft, locations: Iterable[str], id: int) -> None:
     """Take these locations for this entity; `LocationTaken` if another one is in the way."""
+    index, wanted = draft.index(LOCATIONS), list(locations)
+    _check_vacant(index, wanted, _holder(id))
+    for location in wanted:
+        index.put(index_key(location), _holder(id))
+
+
+def release(draft: Draft, locations: Iterable[str]) -> None:
+    """Let others use these locations."""
     index = draft.index(LOCATIONS)
-    own = id.to_bytes(_ID_BYTES, "big")
+    for location in locations:
+        index.remove(index_key(location))
+
+
+@contextmanager
+def _never_retried(held: Holding | None) -> Iterator[None]:
+    """For what exists, a taken location is no conflict of versions: clients would try again."""
+    try:
+        yield
+    except LocationTaken as error:
+        if held is None:
+            raise
+        raise BadRequest(error.what, why=error.why, fix=error.fix) from error
+
+
+def _check_vacant(index: Readable, locations: Iterable[str], own: bytes) -> None:
     for location in locations:
         for above in ancestors(location):
             holder = index.get(index_key(above))
@@ -37,14 +93,10 @@ def reserve(draft: Draft, locations: Iterable[str], id: int) -> None:
         for _, holder in index.scan(*index_range(location)):
             if holder != own:
                 raise _taken(location)
-        index.put(index_key(location), own)
 
 
-def release(draft: Draft, locations: Iterable[str]) -> None:
-    """Let others use these locations."""
-    index = draft.index(LOCATIONS)
-    for location in locations:
-        index.remove(index_key(location))
+def _holder(id: int) -> bytes:
+    return id.to_bytes(_ID_BYTES, "big")
 
 
 def _taken(location: str) -> LocationTaken:

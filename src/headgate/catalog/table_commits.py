@@ -24,18 +24,18 @@ from headgate.catalog.relations import (
     find_relation,
     written,
 )
-from headgate.catalog.reservations import locations_of, release, reserve
+from headgate.catalog.reservations import check_locations, locations_of, move
 from headgate.errors import (
     BadMetadata,
     BadRequest,
     CommitTimedOut,
-    LocationTaken,
+    InvalidInput,
     RequirementFailed,
 )
 from headgate.kernel.draft import Draft
 from headgate.limits import TABLE_COMMIT_TRIES_MAX
 from headgate.model import table_metadata, table_requirements, table_updates
-from headgate.model.locations import check_allowed
+from headgate.model.locations import is_within
 from headgate.model.names import Identifier, check_name
 from headgate.model.table_actions import TableUpdate
 from headgate.model.table_metadata import TableMetadata
@@ -69,10 +69,24 @@ class _MovedError(Exception):
     """A table is no longer in the state its change was worked out on."""
 
 
-async def commit_tables(
+async def commit_table(lake: Lake, call: Call, change: TableChange) -> Relation:
+    """Change a table, or create it; the table as it is afterwards."""
+    made = await _commit_all(lake, call, [change], f"update table {change.identifier}")
+    if made is None:
+        return await find_relation(await lake.open(call), change.identifier, Kind.TABLE)
+    return made[0]
+
+
+async def commit_transaction(lake: Lake, call: Call, changes: Sequence[TableChange]) -> None:
+    """Change tables, all or none."""
+    names = ", ".join(str(change.identifier) for change in changes)
+    await _commit_all(lake, call, changes, f"transaction on {names}")
+
+
+async def _commit_all(
     lake: Lake, call: Call, changes: Sequence[TableChange], what: str
-) -> list[Relation]:
-    """Change tables, all or none; the tables as they are afterwards."""
+) -> list[Relation] | None:
+    """The tables as they are after the commit; None if an earlier delivery of the call made it."""
     identifiers = [change.identifier for change in changes]
     if len(set(identifiers)) != len(identifiers):
         raise BadRequest(
@@ -82,7 +96,7 @@ async def commit_tables(
         for _ in range(TABLE_COMMIT_TRIES_MAX):
             opened = await lake.open(call)
             if await lake.done_before(opened, what) is not None:
-                return [await find_relation(opened, name, Kind.TABLE) for name in identifiers]
+                return None
             prepared = [await _prepare(lake, opened, change) for change in changes]
             with suppress(_MovedError):
                 return await _commit(lake, opened, prepared, what)
@@ -104,7 +118,13 @@ async def _prepare(lake: Lake, opened: Opened, change: TableChange) -> _Prepared
     now_ms = lake.now_ms()
     try:
         table_requirements.check(old, change.requirements)
-        new = table_updates.apply(old, change.updates, now_ms=now_ms, previous_location=previous)
+        new = table_updates.apply(
+            old,
+            change.updates,
+            now_ms=now_ms,
+            previous_location=previous,
+            new_uuid=lake.new_uuid(),
+        )
     except (RequirementFailed, BadMetadata):
         if before is None or old is None or not already_applied(old, change.updates):
             raise
@@ -113,8 +133,7 @@ async def _prepare(lake: Lake, opened: Opened, change: TableChange) -> _Prepared
         return _Prepared(change.identifier, before, new, b"", before.entity, [])
     raw = table_metadata.encode(new)
     reserved = locations_of(new.location, new.properties)
-    for location in reserved:
-        check_allowed(location, opened.allowed_locations)
+    await check_locations(opened, reserved, before.holding if before else None)
     entity = TableEntity(
         new.table_uuid,
         new.location,
@@ -126,7 +145,7 @@ async def _prepare(lake: Lake, opened: Opened, change: TableChange) -> _Prepared
         now_ms,
         opened.call.principal,
     )
-    expired = expired_files(old, new) if old is not None and _deletes_old_files(new) else []
+    expired = _own(expired_files(old, new), reserved) if _deletes_old_files(new) else []
     return _Prepared(change.identifier, before, new, raw, entity, expired)
 
 
@@ -146,8 +165,11 @@ async def _find(opened: Opened, change: TableChange) -> Relation | None:
 
 async def _commit(
     lake: Lake, opened: Opened, prepared: Sequence[_Prepared], what: str
-) -> list[Relation]:
-    """Write the files and swap all tables to them; `_MovedError` if one changed meanwhile."""
+) -> list[Relation] | None:
+    """Write the files and swap all tables to them; `_MovedError` if one changed meanwhile.
+
+    None if an earlier delivery of the call did.
+    """
     changed = [one for one in prepared if one.raw]
     entries: list[Entry] = []
 
@@ -155,8 +177,7 @@ async def _commit(
         entries[:] = [_apply(draft, one) for one in prepared]
         if changed:
             draft.note(_note(opened.call, changed))
-        ids = [entry.id for entry in entries]
-        return Done(ids, [one.entity.metadata_location for one in prepared])
+        return Done([entries[0].id])
 
     files = lake.files(opened)
     contents = {one.entity.metadata_location: one.raw for one in changed}
@@ -166,10 +187,9 @@ async def _commit(
     except _MovedError:
         await discard_files(files, list(contents))
         raise
-    unused = [location for location in contents if location not in done.words]
-    if unused:  # an earlier delivery of this call was made first
-        await discard_files(files, unused)
-        raise _MovedError
+    if done.repeated:
+        await discard_files(files, list(contents))
+        return None
     relations = [
         Relation(opened, entry, one.entity) for entry, one in zip(entries, prepared, strict=True)
     ]
@@ -184,15 +204,15 @@ async def _commit(
 def _apply(draft: Draft, one: _Prepared) -> Entry:
     """Bring one table into its new state, if it still is in the old one; its new entry."""
     names = NamesDraft(draft.index(NAMES))
-    parent = require_namespace(names, one.identifier.namespace)
-    before = names.find(parent.id, RELATIONS, one.identifier.name)
+    before = entry_of(names, one.identifier)
     if before != (one.before.entry if one.before else None):
         raise _MovedError
     if before is not None and not one.raw:
         return before
+    parent = require_namespace(names, one.identifier.namespace)
     id = before.id if before else draft.new_id()
     after = Entry(Kind.TABLE, id, draft.stage(one.entity), before.owner if before else 0)
-    _move_locations(draft, one, id)
+    move(draft, one.entity.reserved, id, one.before.holding if one.before else None)
     names.put(parent.id, RELATIONS, one.identifier.name, after)
     if before is not None:
         draft.discard(before.object)
@@ -210,15 +230,14 @@ def _note(call: Call, changed: Sequence[_Prepared]) -> dict[str, object]:
     return {"do": "transaction", "changes": tables, "by": call.principal}
 
 
-def _move_locations(draft: Draft, one: _Prepared, id: int) -> None:
-    before = set(one.before.entity.reserved) if one.before else set()
-    release(draft, before - set(one.entity.reserved))
-    try:
-        reserve(draft, set(one.entity.reserved) - before, id)
-    except LocationTaken as error:
-        if one.before is None:
-            raise
-        raise BadRequest(error.what, why=error.why, fix=error.fix) from error  # never to be retried
+def _own(files: Sequence[str], reserved: Sequence[str]) -> list[str]:
+    """Those of these files that lie within the table: its log may come from elsewhere."""
+    own = []
+    for file in files:
+        with suppress(InvalidInput):  # no location at all
+            if any(is_within(file, location) for location in reserved):
+                own.append(file)
+    return own
 
 
 def _deletes_old_files(metadata: TableMetadata) -> bool:

@@ -8,6 +8,7 @@ from headgate.catalog.paging import Page, Paging
 from headgate.catalog.purging import record_purge
 from headgate.catalog.relations import (
     Relation,
+    check_file,
     drop_relation,
     find_relation,
     list_relations,
@@ -71,10 +72,15 @@ async def unregister_table(lake: Lake, call: Call, identifier: Identifier) -> tu
     """Take a table out of the catalog and leave all its files; its last metadata file."""
     what = f"unregister table {identifier}"
     opened = await lake.open(call)
+    known: dict[str, bytes] = {}
+    if await lake.done_before(opened, what) is None:  # read it while it can still be refused
+        table = await find_relation(opened, identifier, Kind.TABLE)
+        await check_file(lake, table)
+        known[table.entity.metadata_location] = await table_json(lake, table)
 
     def attempt(draft: Draft) -> Done:
         entry = drop_relation(draft, call, identifier, Kind.TABLE)
         return Done([entry.id], [draft.fetch(entry.object, TableEntity).metadata_location])
 
     [location] = (await lake.commit(opened, what, attempt)).words
-    return location, await read_metadata(lake.files(opened), location)
+    return location, known.get(location) or await read_metadata(lake.files(opened), location)

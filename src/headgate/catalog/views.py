@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from headgate.catalog.calls import Call, Done
-from headgate.catalog.entities import Entry, Kind, ViewEntity
+from headgate.catalog.entities import Entry, Kind, TableEntity, ViewEntity
 from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_files import memo, next_file, read_metadata
 from headgate.catalog.namespaces import find_namespace, require_namespace
@@ -24,12 +24,11 @@ from headgate.catalog.relations import (
     rename_relation,
     written,
 )
-from headgate.catalog.reservations import locations_of, release, reserve
+from headgate.catalog.reservations import check_locations, locations_of, move
 from headgate.errors import CommitTimedOut
 from headgate.kernel.draft import Draft
 from headgate.limits import TABLE_COMMIT_TRIES_MAX
 from headgate.model import view_metadata, view_requirements, view_updates
-from headgate.model.locations import check_allowed
 from headgate.model.names import Identifier, Levels, check_name
 from headgate.model.view_creation import new_view
 from headgate.model.view_metadata import ViewMetadata
@@ -42,14 +41,20 @@ class _MovedError(Exception):
 class _Content(NamedTuple):
     """A state of a view that is to be stored."""
 
-    entity: ViewEntity
+    entity: TableEntity
     metadata: ViewMetadata
     raw: bytes
+    """The content of the new metadata file; empty if none is to be written."""
 
 
 async def load_view(lake: Lake, call: Call, identifier: Identifier) -> Relation:
     """A view."""
     return await load_relation(lake, call, identifier, Kind.VIEW)
+
+
+async def find_view(lake: Lake, call: Call, identifier: Identifier) -> Relation:
+    """A view, even one whose metadata file is missing."""
+    return await find_relation(await lake.open(call), identifier, Kind.VIEW)
 
 
 async def view_json(lake: Lake, view: Relation) -> bytes:
@@ -89,7 +94,7 @@ async def create_view(
     await _check_new(opened, identifier)
     location = await table_location(lake, opened, identifier, request.get("location"))
     metadata = new_view(request, location=location, uuid=lake.new_uuid(), now_ms=lake.now_ms())
-    content = _content(lake, opened, metadata, None)
+    content = await _content(lake, opened, metadata, None)
     return await _store(lake, opened, identifier, content, what=what)
 
 
@@ -102,11 +107,11 @@ async def register_view(
     if await lake.done_before(opened, what) is not None:
         return await find_relation(opened, identifier, Kind.VIEW)
     await _check_new(opened, identifier)
-    _check_allowed(opened, (metadata_location,))
+    opened.check_allowed([metadata_location])
     raw = await read_metadata(lake.files(opened), metadata_location)
     metadata = view_metadata.parse(raw)
     entity = _entity(lake, opened, metadata, raw, metadata_location, None)
-    _check_allowed(opened, entity.reserved)
+    await check_locations(opened, entity.reserved)
     return await _store(lake, opened, identifier, _Content(entity, metadata, b""), what=what)
 
 
@@ -124,9 +129,11 @@ async def update_view(
             old = await lake.metadata.view(lake.files(opened), before.entry.object, before.entity)
             view_requirements.check(old, requirements)
             new = view_updates.apply(old, updates, now_ms=lake.now_ms())
-            if new is old:
-                return before
-            content = _content(lake, opened, new, before)
+            content = (
+                _Content(before.entity, old, b"")
+                if new is old
+                else await _content(lake, opened, new, before)
+            )
             with suppress(_MovedError):
                 return await _store(lake, opened, identifier, content, what=what, before=before)
     raise CommitTimedOut(
@@ -143,14 +150,14 @@ async def _check_new(opened: Opened, identifier: Identifier) -> None:
     check_free(entry, identifier, Kind.VIEW)
 
 
-def _content(
+async def _content(
     lake: Lake, opened: Opened, metadata: ViewMetadata, before: Relation | None
 ) -> _Content:
     raw = view_metadata.encode(metadata)
     previous = before.entity.metadata_location if before else None
     file = next_file(metadata.location, metadata.properties, previous, lake.new_uuid())
     entity = _entity(lake, opened, metadata, raw, file, before)
-    _check_allowed(opened, entity.reserved)
+    await check_locations(opened, entity.reserved, before.holding if before else None)
     return _Content(entity, metadata, raw)
 
 
@@ -190,9 +197,10 @@ async def _store(
 
     def attempt(draft: Draft) -> Done:
         made[:] = [_apply(draft, identifier, content.entity, before)]
-        do = "alter" if before else "create"
-        draft.note({"do": do, "kind": "view", "name": identifier, "by": opened.call.principal})
-        return Done([made[0].id], [content.entity.metadata_location])
+        if before is None or made[0] != before.entry:
+            do = "alter" if before else "create"
+            draft.note({"do": do, "kind": "view", "name": identifier, "by": opened.call.principal})
+        return Done([made[0].id])
 
     files = lake.files(opened)
     contents = {content.entity.metadata_location: content.raw} if content.raw else {}
@@ -202,7 +210,7 @@ async def _store(
     except _MovedError:
         await discard_files(files, list(contents))
         raise
-    if list(done.words) != [content.entity.metadata_location]:  # made by an earlier delivery
+    if done.repeated:
         await discard_files(files, list(contents))
         return await find_relation(await lake.open(opened.call), identifier, Kind.VIEW)
     if content.raw:
@@ -211,26 +219,21 @@ async def _store(
 
 
 def _apply(
-    draft: Draft, identifier: Identifier, entity: ViewEntity, before: Relation | None
+    draft: Draft, identifier: Identifier, entity: TableEntity, before: Relation | None
 ) -> Entry:
     names = NamesDraft(draft.index(NAMES))
-    parent = require_namespace(names, identifier.namespace)
-    old = names.find(parent.id, RELATIONS, identifier.name)
+    old = entry_of(names, identifier)
     if before is None:
         check_free(old, identifier, Kind.VIEW)
     elif old != before.entry:
         raise _MovedError
+    elif entity is before.entity:
+        return old
+    parent = require_namespace(names, identifier.namespace)
     id = old.id if old else draft.new_id()
     entry = Entry(Kind.VIEW, id, draft.stage(entity), old.owner if old else 0)
-    taken = set(before.entity.reserved) if before else set()
-    release(draft, taken - set(entity.reserved))
-    reserve(draft, set(entity.reserved) - taken, id)
+    move(draft, entity.reserved, id, before.holding if before else None)
     names.put(parent.id, RELATIONS, identifier.name, entry)
     if old is not None:
         draft.discard(old.object)
     return entry
-
-
-def _check_allowed(opened: Opened, locations: tuple[str, ...]) -> None:
-    for location in locations:
-        check_allowed(location, opened.allowed_locations)

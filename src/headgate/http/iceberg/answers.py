@@ -1,5 +1,7 @@
 """Answers that carry metadata: spliced from its bytes, never decoded and encoded again."""
 
+import zlib
+
 import msgspec
 
 from headgate.catalog.new_tables import Staged
@@ -7,7 +9,7 @@ from headgate.catalog.ports import StorageCredential
 from headgate.catalog.relations import Relation
 from headgate.catalog.tables import table_json, table_json_of_refs
 from headgate.catalog.views import view_json
-from headgate.http.iceberg.service import Service
+from headgate.http.iceberg.service import Service, prefix_of
 from headgate.http.request import JSON_CONTENT, Request, Response
 from headgate.model import table_metadata
 from headgate.model.names import Identifier
@@ -45,14 +47,16 @@ async def table_answer(
 ) -> Response:
     """A table as `loadTable` answers it, with its ETag."""
     credentials = await _credentials(service, table, form)
+    signing = _signing(service, table, identifier) if form.signed and not credentials else {}
     key = (form.letter, table.entry.object)
-    body = None if credentials else service.answers.find(key)
+    lasting = not credentials and not signing
+    body = service.answers.find(key) if lasting else None
     if body is None:
-        body = await _table_body(service, table, identifier, form, credentials)
-        if not credentials:
+        body = await _table_body(service, table, form, credentials, signing)
+        if lasting:
             service.answers.put(key, body, len(body))
     assert isinstance(body, bytes)
-    headers = [JSON_CONTENT, ("ETag", etag(service, table, form))]
+    headers = [JSON_CONTENT, ("ETag", etag(service, table, identifier, form))]
     return Response(200, body, headers)
 
 
@@ -62,11 +66,15 @@ def is_among(tag: str, sent: str) -> bool:
     return tag.strip('"') in tags or "*" in tags
 
 
-def etag(service: Service, table: Relation, form: Representation) -> str:
-    """Names a state of a table in one form; credentials belong to the form while they last."""
+def etag(service: Service, table: Relation, identifier: Identifier, form: Representation) -> str:
+    """Names a state of a table in one form.
+
+    Credentials belong to the form while they last, and so does the name where it is told who signs.
+    """
     storage = service.lake.storage
     vended = storage.credential_generation(table.entity.location) if form.vended else ""
-    return f'"{table.entry.object:x}{form.letter}{vended}"'
+    name = f"-{zlib.crc32(str(identifier).encode()):08x}" if form.signed else ""
+    return f'"{table.entry.object:x}{form.letter}{vended}{name}"'
 
 
 def staged_answer(service: Service, staged: Staged) -> Response:
@@ -77,12 +85,13 @@ def staged_answer(service: Service, staged: Staged) -> Response:
     return Response(200, body, [JSON_CONTENT])
 
 
-async def commit_answer(service: Service, table: Relation) -> Response:
+async def commit_answer(service: Service, table: Relation, identifier: Identifier) -> Response:
     """A table as a commit answers it."""
     location = _encode(table.entity.metadata_location)
     raw = await table_json(service.lake, table)
     body = b"".join((b'{"metadata-location":', location, b',"metadata":', raw, b"}"))
-    return Response(200, body, [JSON_CONTENT, ("ETag", etag(service, table, Representation()))])
+    tag = etag(service, table, identifier, Representation())
+    return Response(200, body, [JSON_CONTENT, ("ETag", tag)])
 
 
 async def view_answer(service: Service, view: Relation) -> Response:
@@ -101,15 +110,13 @@ def credentials_json(credentials: list[StorageCredential]) -> list[dict[str, obj
 async def _table_body(
     service: Service,
     table: Relation,
-    identifier: Identifier,
     form: Representation,
     credentials: list[StorageCredential],
+    signing: dict[str, str],
 ) -> bytes:
     lake = service.lake
     raw = await (table_json_of_refs if form.refs else table_json)(lake, table)
-    config = dict(lake.storage.client_config(table.entity.location))
-    if form.signed and not credentials:
-        config |= _signing(service, table, identifier)
+    config = lake.storage.client_config(table.entity.location) | signing
     parts = [
         b'{"metadata-location":',
         _encode(table.entity.metadata_location),
@@ -135,11 +142,11 @@ def _signing(service: Service, table: Relation, identifier: Identifier) -> dict[
     """Where a client has its requests to the object store signed."""
     if not table.entity.location.startswith(("s3://", "s3a://", "s3n://")):
         return {}
-    name = table.opened.call.catalog
+    prefix = prefix_of(table.opened.call.catalog)
     separator = service.lake.options.separator
     namespace = encoded(identifier.namespace, separator)
     table_name = encoded((identifier.name,), separator)
-    path = f"v1/{name}/namespaces/{namespace}/tables/{table_name}/sign"
+    path = f"v1/{prefix}/namespaces/{namespace}/tables/{table_name}/sign"
     return {
         "s3.remote-signing-enabled": "true",
         "s3.signer": "S3V4RestSigner",

@@ -2,7 +2,7 @@
 
 from headgate.catalog.calls import Call
 from headgate.http.iceberg.payloads import CatalogConfig
-from headgate.http.iceberg.service import Service, catalog_name
+from headgate.http.iceberg.service import Service, catalog_name, prefix_of
 from headgate.http.iceberg.tokens import issue_token
 from headgate.http.request import Request, Response, json_response
 from headgate.http.router import Handler
@@ -21,7 +21,7 @@ def config_handler(endpoints: list[str]) -> Handler:
         name = catalog_name(service, warehouse or service.catalog)
         opened = await service.lake.open(Call(name, service.authenticate(request)))
         separator = service.lake.options.separator if opened.catalog.nested else UNIT_SEPARATOR
-        overrides = {"prefix": str(name), "namespace-separator": advertised(separator)}
+        overrides = {"prefix": prefix_of(name), "namespace-separator": advertised(separator)}
         return json_response(200, CatalogConfig({}, overrides, endpoints, LIFETIME))
 
     return get_config

@@ -1,6 +1,7 @@
 """What the handlers of the Iceberg protocol work with, and how they read the names in a request."""
 
 from collections.abc import Callable
+from urllib.parse import quote
 from uuid import UUID
 
 import msgspec
@@ -33,9 +34,14 @@ class Service(msgspec.Struct, frozen=True):
 
 
 def catalog_name(service: Service, text: str) -> CatalogName:
-    """`METALAKE.CATALOG`, or `CATALOG` of the default metalake."""
-    metalake, dot, catalog = text.partition(".")
+    """`METALAKE.CATALOG`, or `CATALOG` of the default metalake. No catalog's name has a dot."""
+    metalake, dot, catalog = text.rpartition(".")
     return CatalogName(metalake, catalog) if dot else CatalogName(service.metalake, text)
+
+
+def prefix_of(name: CatalogName) -> str:
+    """A catalog in paths. Clients put it there as it is, so it is encoded."""
+    return quote(str(name), safe="")
 
 
 def call_of(service: Service, request: Request) -> Call:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from headgate.catalog import tables
+from headgate.catalog import table_commits, tables
 from headgate.catalog.new_tables import NewTable, create_table, register_table, stage_table
-from headgate.catalog.table_commits import TableChange, commit_tables
+from headgate.catalog.table_commits import TableChange, commit_table
 from headgate.errors import BadRequest
 from headgate.http.iceberg.answers import (
     commit_answer,
@@ -76,7 +76,7 @@ async def load(service: Service, request: Request) -> Response:
     form = representation_of(request, refs=_wants_refs(request))
     table = await tables.load_table(service.lake, call, identifier)
     sent = request.headers.get("if-none-match")
-    if sent is not None and is_among(tag := etag(service, table, form), sent):
+    if sent is not None and is_among(tag := etag(service, table, identifier, form), sent):
         return Response(304, b"", [("ETag", tag)])
     return await table_answer(service, table, identifier, form)
 
@@ -94,8 +94,8 @@ async def update(service: Service, request: Request) -> Response:
     call = call_of(service, request)
     identifier = await identifier_of(service, call, request, "table")
     change = _change(identifier, decode(request, CommitTable))
-    [table] = await commit_tables(service.lake, call, [change], f"update table {identifier}")
-    return await commit_answer(service, table)
+    table = await commit_table(service.lake, call, change)
+    return await commit_answer(service, table, identifier)
 
 
 async def commit_transaction(service: Service, request: Request) -> Response:
@@ -107,8 +107,7 @@ async def commit_transaction(service: Service, request: Request) -> Response:
             "Invalid transaction", why="it changes no table", fix="Name at least one table"
         )
     changes = [_change(_own_identifier(one), one) for one in body.table_changes]
-    names = ", ".join(str(change.identifier) for change in changes)
-    await commit_tables(service.lake, call, changes, f"transaction on {names}"[:1_000])
+    await table_commits.commit_transaction(service.lake, call, changes)
     return Response(204)
 
 

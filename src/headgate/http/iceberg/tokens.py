@@ -84,6 +84,8 @@ def issue_token(tokens: Tokens, request: Request) -> Response:
             return _refuse(400, "invalid_grant", str(error))
         if name is None:
             return _refuse(400, "invalid_grant", "subject_token was not issued here")
+    elif grant is None:
+        return _refuse(400, "invalid_request", "grant_type is missing")
     else:
         return _refuse(400, "unsupported_grant_type", "use client_credentials or token exchange")
     answer = {

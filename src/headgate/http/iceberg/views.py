@@ -57,10 +57,10 @@ async def load(service: Service, request: Request) -> Response:
 
 
 async def exists(service: Service, request: Request) -> Response:
-    """Whether there is such a view."""
+    """Whether there is such a view. Its metadata file may be missing: it must be droppable."""
     call = call_of(service, request)
     identifier = await identifier_of(service, call, request, "view")
-    await views.load_view(service.lake, call, identifier)
+    await views.find_view(service.lake, call, identifier)
     return Response(204)
 
 

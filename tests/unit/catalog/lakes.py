@@ -1,0 +1,408 @@
+"""Lakes for tests: nodes on one database in memory, real local files, requests without sockets."""
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.catalogs import bootstrap
+from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
+from headgate.catalog.lake import Lake, LakeOptions
+from headgate.catalog.ports import (
+    Files,
+    Planner,
+    Reached,
+    Signed,
+    SignRequest,
+    Storage,
+    StorageCredential,
+)
+from headgate.catalog.reports import Reports
+from headgate.errors import HeadgateError, PlanNotFound, PlanTaskNotFound
+from headgate.http.iceberg.routes import ROUTES
+from headgate.http.iceberg.service import Service
+from headgate.http.iceberg.tokens import Tokens, simple_authentication
+from headgate.http.problems import ICEBERG
+from headgate.http.request import Request, Response
+from headgate.http.router import Match, Router, Surface
+from headgate.kernel.cache import Cache
+from headgate.kernel.commit import CommitOptions
+from headgate.kernel.kernel import Kernel
+from headgate.storage.gateway import StorageGateway
+from headgate.storage.options import StorageOptions
+from headgate.testing.kernels import Rig, Snapshot, snapshot
+
+OPTIONS = LakeOptions()
+LOCAL = StorageOptions(local_sync=False)
+SECRET = b"a secret of thirty-two bytes 123"
+METALAKE, CATALOG = "default", "main"
+MAIN = CatalogName(METALAKE, CATALOG)
+PLAN_ID, PLAN_TASK = "plan-1", "task-1"
+
+SCHEMA: dict[str, Any] = {
+    "type": "struct",
+    "fields": [
+        {"id": 1, "name": "id", "required": True, "type": "long"},
+        {"id": 2, "name": "data", "required": False, "type": "string"},
+    ],
+}
+VIEW_VERSION: dict[str, Any] = {
+    "version-id": 1,
+    "timestamp-ms": 0,
+    "schema-id": 0,
+    "summary": {"engine": "test"},
+    "representations": [{"type": "sql", "sql": "select 1", "dialect": "spark"}],
+    "default-namespace": ["a"],
+}
+
+
+class CountingFiles:
+    """Counts what is asked of files, and lets a test fail a write."""
+
+    def __init__(self, inner: Files, counts: Counter[str], failing: list[HeadgateError]) -> None:
+        self._inner = inner
+        self._counts = counts
+        self._failing = failing
+
+    async def read(self, location: str) -> bytes:
+        self._counts["read"] += 1
+        return await self._inner.read(location)
+
+    async def write(self, location: str, data: bytes | Sequence[bytes]) -> None:
+        self._counts["write"] += 1
+        if self._failing and self._counts["write"] > 1:
+            raise self._failing.pop()
+        await self._inner.write(location, data)
+
+    async def missing(self, location: str) -> bool:
+        self._counts["missing"] += 1
+        return await self._inner.missing(location)
+
+    def missing_now(self, location: str) -> bool | None:
+        if self._counts["far"]:
+            return None
+        return self._inner.missing_now(location)
+
+    async def delete(self, locations: Sequence[str]) -> list[tuple[str, str]]:
+        self._counts["delete"] += len(locations)
+        if self._counts["undeletable"]:
+            return [(location, "it is stuck") for location in locations]
+        return await self._inner.delete(locations)
+
+
+class CountingStorage:
+    """The real storage; reads and writes of files are counted.
+
+    Set `counts["far"]` to let files look like those of an object store, `counts["undeletable"]` to
+    let no file be deleted, and put an error into `failing` for the second write that comes.
+    """
+
+    def __init__(self, inner: Storage) -> None:
+        self._inner = inner
+        self.counts: Counter[str] = Counter()
+        self.failing: list[HeadgateError] = []
+
+    def files(self, roots: tuple[str, ...]) -> Files:
+        return CountingFiles(self._inner.files(roots), self.counts, self.failing)
+
+    def client_config(self, location: str) -> dict[str, str]:
+        return self._inner.client_config(location)
+
+    async def credentials(self, location: str, *, write: bool) -> list[StorageCredential]:
+        return await self._inner.credentials(location, write=write)
+
+    def credential_generation(self, location: str) -> str:
+        return self._inner.credential_generation(location)
+
+    def sign(self, request: SignRequest, locations: Sequence[str]) -> Signed:
+        return self._inner.sign(request, locations)
+
+
+class FakePlanner:
+    """Knows one plan with one task, and that a table is its metadata files and what a test adds."""
+
+    def __init__(self) -> None:
+        self.reached: list[Reached] = []
+        self.asked: list[bytes] = []
+        self.failing: list[Exception] = []
+
+    async def plan(self, metadata: bytes, request: bytes, roots: tuple[str, ...]) -> bytes:
+        self.asked.append(metadata)
+        return b'{"status":"completed","plan-id":"plan-1","plan-tasks":["task-1"]}'
+
+    async def fetch_plan(self, metadata: bytes, plan_id: str, roots: tuple[str, ...]) -> bytes:
+        self.check_plan(plan_id)
+        return b'{"status":"completed","plan-tasks":["task-1"]}'
+
+    def check_plan(self, plan_id: str) -> None:
+        if plan_id != PLAN_ID:
+            raise PlanNotFound(f"Plan does not exist: {plan_id}")
+
+    async def fetch_tasks(self, metadata: bytes, plan_task: str, roots: tuple[str, ...]) -> bytes:
+        if plan_task != PLAN_TASK:
+            raise PlanTaskNotFound(f"Plan task does not exist: {plan_task}")
+        return b'{"file-scan-tasks":[],"delete-files":[]}'
+
+    async def reachable(
+        self, metadata: bytes, metadata_location: str, roots: tuple[str, ...]
+    ) -> AsyncIterator[Reached]:
+        if self.failing:
+            raise self.failing.pop()
+        for reached in self.reached:
+            yield reached
+        log = json.loads(metadata).get("metadata-log", [])
+        yield Reached("old-metadata", [entry["metadata-file"] for entry in log])
+        yield Reached("metadata", [metadata_location])
+
+
+class Answer(NamedTuple):
+    """A response, read."""
+
+    status: int
+    json: Any
+    headers: dict[str, str]
+
+    @property
+    def error(self) -> tuple[int, str, str]:
+        """Status, type and message; all that clients see of an error."""
+        error = self.json["error"]
+        assert error["code"] == self.status
+        return self.status, error["type"], error["message"]
+
+    @property
+    def etag(self) -> str:
+        return self.headers["etag"]
+
+
+class Node:
+    """One server process, without a port."""
+
+    def __init__(self, world: "World", kernel: Kernel, options: LakeOptions) -> None:
+        self.kernel = kernel
+        self.storage = CountingStorage(StorageGateway(world.storage, kernel.clock))
+        self.planner = FakePlanner()
+        self.lake = Lake(kernel, self.storage, self.planner, world.new_uuid, options)
+        self.reports = Reports(self.lake)
+        self.tokens = Tokens(SECRET, kernel.clock)
+        self.service = Service(
+            lake=self.lake,
+            reports=self.reports,
+            tokens=self.tokens,
+            authenticate=simple_authentication(self.tokens),
+            answers=Cache(1 << 20),
+            metalake=METALAKE,
+            catalog=CATALOG,
+        )
+        self._router = Router([Surface("", ROUTES, self.service, ICEBERG)])
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        key: UUID | None = None,
+        headers: Mapping[str, str] | None = None,
+        catalog: str = f"{METALAKE}.{CATALOG}",
+    ) -> Answer:
+        """Answer a request as a server would. Paths that begin with a slash are whole ones."""
+        path, _, query = path.partition("?")
+        if not path.startswith("/"):
+            path = f"/v1/{catalog}/{path}"
+        match = self._router.match(method, path)
+        assert isinstance(match, Match), f"{method} {path}"
+        raw = body if isinstance(body, bytes) else b"" if body is None else _encode(body)
+        request = Request(method, path, match.params, query, dict(headers or {}), raw)
+        if key is not None:
+            request.headers["idempotency-key"] = str(key)
+        try:
+            response = await match.route.handler(self.service, request)
+        except HeadgateError as error:
+            response = ICEBERG.answer(error)
+        return _answer(response)
+
+    async def get(self, path: str, **more: Any) -> Answer:
+        return await self.send("GET", path, **more)
+
+    async def head(self, path: str, **more: Any) -> int:
+        return (await self.send("HEAD", path, **more)).status
+
+    async def post(self, path: str, body: object = None, **more: Any) -> Answer:
+        return await self.send("POST", path, body, **more)
+
+    async def delete(self, path: str, **more: Any) -> Answer:
+        return await self.send("DELETE", path, **more)
+
+    async def made(self, path: str, body: object = None, **more: Any) -> Any:
+        """The body of the answer to a POST that must succeed."""
+        answer = await self.post(path, body, **more)
+        assert answer.status in {200, 204}, answer
+        return answer.json
+
+    async def namespace(self, *levels: str, **properties: str) -> None:
+        await self.made("namespaces", {"namespace": levels, "properties": properties})
+
+    async def table(self, name: str = "t", namespace: str = "a", **more: Any) -> Any:
+        """A new table, in a namespace that is there."""
+        return await self.made(f"namespaces/{namespace}/tables", new_table(name, **more))
+
+    async def view(self, name: str = "v", namespace: str = "a", **more: Any) -> Any:
+        """A new view, in a namespace that is there."""
+        return await self.made(f"namespaces/{namespace}/views", new_view(name, **more))
+
+    async def load(self, name: str = "t", namespace: str = "a") -> Any:
+        answer = await self.get(f"namespaces/{namespace}/tables/{name}")
+        assert answer.status == 200, answer
+        return answer.json
+
+    async def close(self) -> None:
+        await self.lake.purges.close()
+        await self.reports.close()
+
+
+class World:
+    """A database, a warehouse, and the nodes that share them."""
+
+    def __init__(self, rig: Rig, folder: Path, storage: StorageOptions) -> None:
+        self.rig = rig
+        self.folder = folder
+        self.warehouse = (folder / "warehouse").as_posix()
+        self.storage = storage
+        self.nodes: list[Node] = []
+        self.new_uuid: Callable[[], str] = lambda: str(uuid4())
+
+    async def node(
+        self, options: LakeOptions = OPTIONS, commit: CommitOptions = CommitOptions()
+    ) -> Node:
+        """Another node."""
+        kernel = await self.rig.open(types=CATALOG_TYPES, commit=commit)
+        await bootstrap(kernel, METALAKE, CatalogEntity(0, CATALOG, self.warehouse, {}))
+        node = Node(self, kernel, options)
+        self.nodes.append(node)
+        return node
+
+    def files(self) -> set[str]:
+        """All files there are, by their path."""
+        return {path.as_posix() for path in self.folder.rglob("*") if path.is_file()}
+
+    async def state(self) -> tuple[Snapshot, set[str]]:
+        """All there is, to compare what was before with what is after."""
+        return await snapshot(self.rig.memory), self.files()
+
+
+@asynccontextmanager
+async def opened_world(folder: Path, storage: StorageOptions = LOCAL) -> AsyncIterator[World]:
+    """A world without nodes; closed with all its nodes."""
+    async with Rig() as rig:
+        world = World(rig, folder, storage)
+        try:
+            yield world
+        finally:
+            for node in world.nodes:
+                await node.close()
+
+
+def call(key: UUID | None = None, catalog: CatalogName = MAIN) -> Call:
+    """A call of nobody in particular."""
+    return Call(catalog, key=key.bytes if key else b"")
+
+
+def new_table(name: str = "t", **more: Any) -> dict[str, Any]:
+    """What a client sends to create a table."""
+    given = {member.replace("_", "-"): value for member, value in more.items()}
+    return {"name": name, "schema": SCHEMA, **given}
+
+
+def new_view(name: str = "v", **more: Any) -> dict[str, Any]:
+    """What a client sends to create a view."""
+    given = {member.replace("_", "-"): value for member, value in more.items()}
+    return {
+        "name": name,
+        "schema": SCHEMA,
+        "view-version": VIEW_VERSION,
+        "properties": {},
+        **given,
+    }
+
+
+def commit(
+    updates: Sequence[Mapping[str, Any]],
+    requirements: Sequence[Mapping[str, Any]] = (),
+    table: str | None = None,
+    namespace: str = "a",
+) -> dict[str, Any]:
+    """What a client sends to change a table; with a name, as a part of a transaction."""
+    body: dict[str, Any] = {"requirements": list(requirements), "updates": list(updates)}
+    if table is not None:
+        body["identifier"] = {"namespace": [namespace], "name": table}
+    return body
+
+
+def set_properties(**properties: str) -> dict[str, Any]:
+    """The update that sets properties; underscores are written as dots."""
+    named = {name.replace("_", "."): value for name, value in properties.items()}
+    return {"action": "set-properties", "updates": named}
+
+
+def append(metadata: Mapping[str, Any], id: int) -> list[dict[str, Any]]:
+    """The updates that add a snapshot to what a client has loaded."""
+    snapshot: dict[str, Any] = {
+        "snapshot-id": id,
+        "timestamp-ms": metadata["last-updated-ms"] + 1,
+        "summary": {"operation": "append"},
+        "manifest-list": f"{metadata['location']}/metadata/snap-{id}.avro",
+        "schema-id": 0,
+        "sequence-number": metadata["last-sequence-number"] + 1,
+    }
+    if metadata.get("current-snapshot-id", -1) != -1:
+        snapshot["parent-snapshot-id"] = metadata["current-snapshot-id"]
+    return [
+        {"action": "add-snapshot", "snapshot": snapshot},
+        {
+            "action": "set-snapshot-ref",
+            "ref-name": "main",
+            "type": "branch",
+            "snapshot-id": id,
+        },
+    ]
+
+
+def at_snapshot(id: int | None) -> dict[str, Any]:
+    """The requirement that the main branch is at this snapshot."""
+    return {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": id}
+
+
+def staged_commit(metadata: Mapping[str, Any], location: str | None = None) -> dict[str, Any]:
+    """What a client commits to create a table that it staged before."""
+    updates: list[dict[str, Any]] = [
+        {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
+        {"action": "upgrade-format-version", "format-version": metadata["format-version"]},
+        {"action": "add-schema", "schema": metadata["schemas"][0]},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": metadata["partition-specs"][0]},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": metadata["sort-orders"][0]},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        {"action": "set-location", "location": location or metadata["location"]},
+        {"action": "set-properties", "updates": metadata["properties"]},
+    ]
+    return commit(updates, [{"type": "assert-create"}])
+
+
+def planner_of(node: Node) -> Planner:
+    """The same object, as the port sees it; the type checker compares the two here."""
+    return node.planner
+
+
+def _encode(body: object) -> bytes:
+    return json.dumps(body).encode()
+
+
+def _answer(response: Response) -> Answer:
+    assert isinstance(response.body, bytes)
+    body = json.loads(response.body) if response.body else None
+    return Answer(response.status, body, {name.lower(): value for name, value in response.headers})
