@@ -10,6 +10,7 @@ from headgate.http.front import UNMATCHED
 from headgate.http.iceberg.config import LIFETIME
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.iceberg.tokens import LIFETIME_SECONDS
+from headgate.http.management.reports import ROUTES as REPORT_ROUTES
 from headgate.http.management.routes import ROUTES as MANAGEMENT_ROUTES
 from headgate.http.measures import FAMILIES
 from headgate.http.openapi import EVERYWHERE
@@ -58,7 +59,7 @@ def endpoints_page() -> Iterator[str]:
     for route in ICEBERG_ROUTES:
         yield from _endpoint(route, ICEBERG_PREFIX, ICEBERG)
     yield from ("", "## Probes and management", "", "Headgate's own paths.")
-    for route in MANAGEMENT_ROUTES:
+    for route in (*MANAGEMENT_ROUTES, *REPORT_ROUTES):
         yield from _endpoint(route, "", PLAIN)
 
 

@@ -58,9 +58,8 @@ async def list_reports(services: ReportServices, request: Request) -> Response:
     return json_response(200, ReportList(reports))
 
 
-def report_surface(services: ReportServices) -> Surface:
-    """The one route of this surface."""
-    route = Route(
+ROUTES = (
+    Route(
         "GET",
         PATH,
         list_reports,
@@ -69,5 +68,10 @@ def report_surface(services: ReportServices) -> Surface:
         ("management",),
         response=ReportList,
         errors=(CatalogNotFound, NamespaceNotFound, TableNotFound),
-    )
-    return Surface("", [route], services, PLAIN)
+    ),
+)
+
+
+def report_surface(services: ReportServices) -> Surface:
+    """The routes of this surface."""
+    return Surface("", ROUTES, services, PLAIN)
