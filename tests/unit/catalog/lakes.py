@@ -87,6 +87,10 @@ class CountingFiles:
             return None
         return self._inner.missing_now(location)
 
+    async def prepare(self, location: str) -> None:
+        self._counts["prepare"] += 1
+        await self._inner.prepare(location)
+
     async def delete(self, locations: Sequence[str]) -> list[tuple[str, str]]:
         self._counts["delete"] += len(locations)
         if self._counts["undeletable"]:
@@ -278,9 +282,10 @@ class World:
     async def node(
         self, options: LakeOptions = OPTIONS, commit: CommitOptions = CommitOptions()
     ) -> Node:
-        """Another node."""
+        """Another node; it knows nothing yet."""
         kernel = await self.rig.open(types=CATALOG_TYPES, commit=commit)
-        await bootstrap(kernel, METALAKE, CatalogEntity(0, CATALOG, self.warehouse, {}))
+        if not self.nodes:
+            await bootstrap(kernel, METALAKE, CatalogEntity(0, CATALOG, self.warehouse, {}))
         node = Node(self, kernel, options)
         self.nodes.append(node)
         return node

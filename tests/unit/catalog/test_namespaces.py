@@ -26,6 +26,7 @@ from headgate.errors import (
 )
 from headgate.kernel.records import PointerKey
 from headgate.limits import NAMESPACE_LEVELS_MAX
+from headgate.model.separators import Governance
 from tests.unit.catalog.lakes import METALAKE, Node, World, call
 
 ODD_NAMES = [
@@ -163,16 +164,22 @@ async def test_another_separator_frees_the_colon(world: World) -> None:
     assert await children(node) == [("a:b",)]
 
 
-async def test_a_flat_catalog_has_one_level_of_any_name(world: World, node: Node) -> None:
-    """There the separator is a character like others, and a second level is refused."""
+@pytest.mark.parametrize("governance", Governance)
+async def test_a_flat_catalog_has_one_level(world: World, governance: Governance) -> None:
+    """There the separator is a character like others, unless it is reserved everywhere."""
+    node = await world.node(LakeOptions(governance=governance))
     flat = CatalogEntity(0, "flat", f"{world.folder.as_posix()}/flat", {}, nested=False)
     await create_catalog(node.kernel, METALAKE, flat)
     in_flat = call()._replace(catalog=call().catalog._replace(catalog="flat"))
-    await create_namespace(node.lake, in_flat, ("a:b",), {})
+    await create_namespace(node.lake, in_flat, ("a.b",), {})
     with pytest.raises(BadRequest, match="no nested namespaces"):
         await create_namespace(node.lake, in_flat, ("a", "b"), {})
-
-    assert await load_namespace(node.lake, in_flat, ("a:b",)) == {}
+    if governance is Governance.UNRESTRICTED:
+        await create_namespace(node.lake, in_flat, ("a:b",), {})
+        assert await load_namespace(node.lake, in_flat, ("a:b",)) == {}
+    else:
+        with pytest.raises(BadName, match="reserved for nested schemas"):
+            await create_namespace(node.lake, in_flat, ("a:b",), {})
 
 
 async def test_properties_are_set_and_removed(node: Node) -> None:

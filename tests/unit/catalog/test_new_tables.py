@@ -55,7 +55,7 @@ async def test_a_table_lies_where_its_creator_says(world: World, node: Node) -> 
 
 
 async def test_a_staged_table_is_nowhere(world: World, node: Node) -> None:
-    """Nothing is stored and no file is written; the answer is what a commit would make."""
+    """Nothing is stored and no file is written, only its folder is made for its creator."""
     before = await world.state()
     answer = await node.post("namespaces/a/tables", new_table(stage_create=True))
 
@@ -63,6 +63,7 @@ async def test_a_staged_table_is_nowhere(world: World, node: Node) -> None:
     assert answer.json.get("metadata-location") is None
     assert "etag" not in answer.headers
     assert await world.state() == before
+    assert Path(answer.json["metadata"]["location"], "metadata").is_dir()
     assert await node.head("namespaces/a/tables/t") == 404
 
 

@@ -1,0 +1,258 @@
+"""Files of dropped tables: recorded with the drop, deleted in the background, by any node."""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.catalog.calls import CatalogName
+from headgate.catalog.catalogs import create_catalog
+from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.openings import look
+from headgate.catalog.ports import DAMAGED, MISSING, Reached
+from headgate.catalog.purging import PAUSE_SECONDS, PURGE
+from headgate.errors import StorageUnavailable
+from headgate.kernel.commit import CommitOptions
+from headgate.testing.faults import Fault
+from headgate.testing.kernels import turns
+from tests.unit.catalog.lakes import METALAKE, Node, World, call, commit, set_properties
+
+TABLE = "namespaces/a/tables/t"
+DROP = f"{TABLE}?purgeRequested=true"
+SHORT = CommitOptions(timeout_seconds=0.0)
+
+
+async def jobs(node: Node) -> int:
+    index = (await node.lake.open(call())).head.index(PURGE)
+    return len(await look(index, lambda tree: list(tree.scan())))
+
+
+async def settle(node: Node) -> None:
+    """Until all that can be done now is done; what waits for a later time waits on."""
+    for _ in range(200):
+        await asyncio.sleep(0.005)
+        if not node.lake.purges._tasks or node.kernel.clock._sleepers:  # type: ignore[attr-defined]
+            break
+    await turns(5)
+
+
+def with_data(node: Node, made: Any, *names: str) -> list[Path]:
+    """Data files of a table, which its manifests lead to."""
+    files = [Path(made["metadata"]["location"]) / "data" / name for name in names]
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("data")
+    node.planner.reached.append(Reached("data", [file.as_posix() for file in files]))
+    return files
+
+
+async def test_a_purged_table_leaves_no_file(world: World, node: Node) -> None:
+    """Data, old metadata and the last metadata file; the drop itself is one commit."""
+    made = await node.table()
+    kept = await node.table("kept")
+    with_data(node, made, "one.parquet", "two.parquet")
+    await node.made(TABLE, commit([set_properties(k="v")]))
+    world.rig.backend.reset()
+    answer = await node.delete(f"{TABLE}?purgeRequested=True")
+    dropped = world.rig.backend.calls["commit"]
+    await node.lake.purges.idle()
+
+    assert (answer.status, dropped) == (204, 1)
+    assert world.files() == {kept["metadata-location"]}
+    assert await jobs(node) == 0
+    assert await node.head(TABLE) == 404
+
+
+async def test_record_and_drop_are_one_commit(world: World, node: Node) -> None:
+    """The database refuses: the table is there and nothing is recorded."""
+    await node.table()
+    hasty = await world.node(commit=SHORT)
+    before = await world.state()
+    for _ in range(50):
+        world.rig.faults.schedule("commit", Fault.UNAVAILABLE)
+    answer = await hasty.delete(DROP)
+    world.rig.faults._scheduled.clear()
+
+    assert answer.status == 503
+    assert await world.state() == before
+    assert await jobs(node) == 0
+
+
+async def test_a_node_that_stops_leaves_the_rest_to_the_next(world: World, node: Node) -> None:
+    """The record outlives the process; another one takes it up when it starts."""
+    made = await node.table()
+    [file] = with_data(node, made, "one.parquet")
+    await node.delete(DROP)
+    await node.lake.purges.close()
+    assert file.exists()
+    assert await jobs(node) == 1
+
+    other = await world.node()
+    other.planner.reached = node.planner.reached
+    other.lake.purges.wake(await other.lake.open(call()))
+    await other.lake.purges.idle()
+    assert world.files() == set()
+    assert await jobs(other) == 0
+
+
+async def test_two_nodes_purge_the_same_table(world: World, node: Node) -> None:
+    """Each finds some files gone already, which is what it wanted."""
+    made = await node.table()
+    with_data(node, made, "one.parquet")
+    other = await world.node()
+    other.planner.reached = node.planner.reached
+    await node.delete(DROP)
+    other.lake.purges.wake(await other.lake.open(call()))
+    await asyncio.gather(node.lake.purges.idle(), other.lake.purges.idle())
+
+    assert world.files() == set()
+    assert await jobs(node) == 0
+
+
+async def test_missing_files_are_gone(world: World, node: Node) -> None:
+    """A missing data file, a missing manifest, a missing metadata file: nothing stops the purge."""
+    made = await node.table()
+    [file] = with_data(node, made, "one.parquet")
+    file.unlink()
+    node.planner.reached.append(Reached(MISSING, ["/gone/manifest.avro"]))
+    await node.delete(DROP)
+    await node.lake.purges.idle()
+    assert world.files() == set()
+
+    made = await node.table()
+    Path(made["metadata-location"]).unlink()
+    assert (await node.delete(DROP)).status == 204
+    await node.lake.purges.idle()
+    assert await jobs(node) == 0
+
+
+async def test_files_of_others_are_not_touched(world: World, node: Node) -> None:
+    """What lies outside of the catalog's locations, or is no location at all, is left alone."""
+    made = await node.table()
+    outside = world.folder / "outside.parquet"
+    outside.write_text("of somebody else")
+    beside = world.folder / "warehouse2" / "x.parquet"
+    beside.parent.mkdir()
+    beside.write_text("of somebody else")
+    paths = [outside.as_posix(), f"file://{beside.as_posix()}", "s3://bucket/key", "nowhere", ""]
+    node.planner.reached.append(Reached("data", paths))
+    with_data(node, made, "one.parquet")
+    await node.delete(DROP)
+    await node.lake.purges.idle()
+
+    assert world.files() == {outside.as_posix(), beside.as_posix()}
+    assert await jobs(node) == 0
+
+
+@pytest.mark.parametrize("trouble", ["damaged", "undeletable", "unreadable", "unexpected"])
+async def test_what_cannot_be_finished_is_tried_again(
+    world: World, node: Node, trouble: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It stays recorded, the log says why, and after a pause it is done."""
+    made = await node.table()
+    [file] = with_data(node, made, "one.parquet")
+    match trouble:
+        case "damaged":
+            node.planner.reached.insert(0, Reached(DAMAGED, ["/w/manifest.avro"]))
+        case "undeletable":
+            node.storage.counts["undeletable"] = 1
+        case "unreadable":
+            node.planner.failing.append(StorageUnavailable("the store is away"))
+        case "unexpected":
+            node.planner.failing.append(ValueError("a mistake"))
+    caplog.set_level(logging.WARNING)
+    await node.delete(DROP)
+    await settle(node)
+    assert file.exists()
+    assert await jobs(node) == 1
+    assert len(caplog.records) == 1
+
+    node.storage.counts["undeletable"] = 0
+    node.planner.reached[:] = [one for one in node.planner.reached if one.kind != DAMAGED]
+    world.rig.clock.advance(PAUSE_SECONDS * 1_000)
+    await node.lake.purges.idle()
+    assert world.files() == set()
+    assert await jobs(node) == 0
+
+
+async def test_one_table_that_cannot_be_purged_does_not_hold_up_others(
+    world: World, node: Node
+) -> None:
+    """All that are recorded are tried."""
+    await node.table()
+    second = await node.table("second")
+    await node.delete(DROP)
+    await node.delete("namespaces/a/tables/second?purgeRequested=true")
+    node.planner.failing.append(StorageUnavailable("the store is away"))
+    await settle(node)
+
+    assert await jobs(node) == 1
+    assert second["metadata-location"] not in world.files()
+    world.rig.clock.advance(PAUSE_SECONDS * 1_000)
+    await node.lake.purges.idle()
+    assert world.files() == set()
+
+
+async def test_a_drop_right_after_the_last_purge_is_not_overheard(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever wakes a worker in the moment in which it ends is heard."""
+    opened = await node.lake.open(call())
+    purges = node.lake.purges
+    tries = []
+
+    async def try_once(name: CatalogName) -> bool:
+        tries.append(name)
+        if len(tries) == 1:
+            asyncio.get_running_loop().call_soon(purges.wake, opened)
+        return True
+
+    monkeypatch.setattr(purges, "_try", try_once)
+    purges.wake(opened)
+    await turns(10)
+
+    assert len(tries) == 2
+    assert purges._tasks == {}
+
+
+async def test_a_catalog_that_is_gone_has_nothing_to_purge(world: World, node: Node) -> None:
+    """Its worker ends, and so does one of a metalake that is gone."""
+    place = f"{world.folder.as_posix()}/x"
+    await create_catalog(node.kernel, METALAKE, CatalogEntity(0, "x", place, {}))
+    opened = await node.lake.open(call(catalog=CatalogName(METALAKE, "x")))
+    for name in (CatalogName(METALAKE, "gone"), CatalogName("gone", "x")):
+        gone = opened._replace(call=opened.call._replace(catalog=name))
+        node.lake.purges.wake(gone)
+        await node.lake.purges.idle()
+
+    assert node.lake.purges._tasks == {}
+
+
+async def test_a_database_that_is_away_is_tried_again(
+    world: World, node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is forgotten when the records cannot be read."""
+    await node.table()
+    opened = await node.lake.open(call())
+    await node.delete(DROP)
+    world.rig.faults.schedule("read_pointers", Fault.UNAVAILABLE)
+    await settle(node)
+    assert "purging in default.main failed" in caplog.text
+    assert len(world.files()) == 1
+
+    node.lake.purges.wake(opened)
+    world.rig.clock.advance(PAUSE_SECONDS * 1_000)
+    await node.lake.purges.idle()
+    assert world.files() == set()
+
+
+async def test_a_dropped_name_is_free_at_once(node: Node) -> None:
+    """A new table of the name, elsewhere, is not touched by the purge of the old one."""
+    await node.table()
+    await node.delete(DROP)
+    new = await node.table()
+    await node.lake.purges.idle()
+
+    assert (await node.load())["metadata"] == new["metadata"]
