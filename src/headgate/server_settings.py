@@ -36,9 +36,11 @@ def pool_options(settings: Settings) -> PoolOptions:
 def lake_options(settings: Settings) -> LakeOptions:
     """How catalogs behave."""
     separator = settings[catalogs.SCHEMA_SEPARATOR]
-    check_separator(separator, Governance(settings[catalogs.SCHEMA_GOVERNANCE]))
+    governance = Governance(settings[catalogs.SCHEMA_GOVERNANCE])
+    check_separator(separator, governance)
     return LakeOptions(
         separator=separator,
+        governance=governance,
         metadata_cache_bytes=settings[catalogs.METADATA_CACHE_BYTES],
         verify_metadata_files=settings[storage.VERIFY_METADATA_FILE] == "always",
     )

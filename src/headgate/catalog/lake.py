@@ -12,6 +12,7 @@ from headgate.catalog.ports import Files, Planner, Storage
 from headgate.catalog.purging import Purges
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
+from headgate.model.separators import Governance
 
 
 class LakeOptions(msgspec.Struct, frozen=True):
@@ -19,6 +20,8 @@ class LakeOptions(msgspec.Struct, frozen=True):
 
     separator: str = ":"
     """Joins the levels of a namespace where they are written as one text."""
+    governance: Governance = Governance.RESTRICTED
+    """Whether names may contain the separator where it joins nothing."""
     metadata_cache_bytes: int = 64 << 20
     verify_metadata_files: bool = False
     """Look for the metadata file at each load even where that takes a round trip."""

@@ -7,7 +7,7 @@ import msgspec
 
 from headgate.catalog.calls import Call, Done
 from headgate.catalog.entities import Entry, Kind, NamespaceEntity
-from headgate.catalog.lake import Lake
+from headgate.catalog.lake import Lake, LakeOptions
 from headgate.catalog.naming import (
     FUNCTIONS,
     NAMES,
@@ -29,7 +29,7 @@ from headgate.errors import (
 from headgate.kernel.draft import Draft
 from headgate.model.locations import check_allowed
 from headgate.model.names import Levels, check_levels, dotted
-from headgate.model.separators import check_level_in_nested
+from headgate.model.separators import check_level_in_nested, check_name_in_flat
 
 LOCATION = "location"
 _CONTENTS = {NAMESPACES: "namespace", RELATIONS: "table or view", FUNCTIONS: "function"}
@@ -49,7 +49,7 @@ async def create_namespace(
     """Make a namespace and those above it that are missing, all or none; its properties."""
     check_levels(levels)
     opened = await lake.open(call)
-    _check_nesting(opened, levels, lake.options.separator)
+    _check_nesting(opened, levels, lake.options)
     _check_properties(opened, properties)
 
     def attempt(draft: Draft) -> Done:
@@ -174,11 +174,13 @@ def no_namespace(levels: Levels) -> NamespaceNotFound:
     return NamespaceNotFound(f"Namespace does not exist: {dotted(levels)}")
 
 
-def _check_nesting(opened: Opened, levels: Levels, separator: str) -> None:
+def _check_nesting(opened: Opened, levels: Levels, options: LakeOptions) -> None:
     if opened.catalog.nested:
         for level in levels:
-            check_level_in_nested(level, separator)
-    elif len(levels) > 1:
+            check_level_in_nested(level, options.separator)
+    elif len(levels) == 1:
+        check_name_in_flat(levels[0], options.separator, options.governance)
+    else:
         raise BadRequest(
             f"Invalid namespace: {dotted(levels)}",
             why=f"catalog {opened.catalog.name} has no nested namespaces",

@@ -70,10 +70,14 @@ async def create_table(lake: Lake, call: Call, namespace: Levels, new: NewTable)
 
 
 async def stage_table(lake: Lake, call: Call, namespace: Levels, new: NewTable) -> Staged:
-    """What a new table would be; nothing is stored until its creator commits it."""
+    """What a new table would be; nothing is stored until its creator commits it.
+
+    On a local disk its folder is made: some clients write into it and make none themselves.
+    """
     opened = await lake.open(call)
-    identifier = Identifier(namespace, new.name)
-    return Staged(opened, await _new_metadata(lake, opened, identifier, new))
+    metadata = await _new_metadata(lake, opened, Identifier(namespace, new.name), new)
+    await lake.files(opened).prepare(f"{metadata.location}/metadata")
+    return Staged(opened, metadata)
 
 
 async def register_table(

@@ -30,6 +30,10 @@ class Files(Protocol):
         """The same if it can be told without waiting, else None."""
         ...
 
+    async def prepare(self, location: str) -> None:
+        """Make the folders that a client will write to, where folders have to be made."""
+        ...
+
     async def delete(self, locations: Sequence[str]) -> list[tuple[str, str]]:
         """Delete files; absent ones are fine. What could not be deleted, and why."""
         ...

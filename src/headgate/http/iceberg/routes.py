@@ -146,6 +146,7 @@ _OPERATIONS = (
             Parameter("snapshots", description="all, or refs: only those that a branch names."),
         ),
         response=p.LoadTableResult,
+        other_statuses=(304,),
         errors=_NO_TABLE,
     ),
     _write(
@@ -190,7 +191,7 @@ _OPERATIONS = (
         "signRequest",
         request=p.SignBody,
         response=p.SignAnswer,
-        errors=_NO_TABLE,
+        errors=(*_NO_TABLE, errors.Forbidden, errors.Unsupported),
     ),
     Route(
         "POST",

@@ -47,7 +47,8 @@ def prefix_of(name: CatalogName) -> str:
 def call_of(service: Service, request: Request) -> Call:
     """The call that a request makes."""
     name = catalog_name(service, unquote_segment(request.params["prefix"]))
-    return Call(name, service.authenticate(request), _key(request))
+    request.principal = service.authenticate(request)
+    return Call(name, request.principal, _key(request))
 
 
 async def namespace_of(service: Service, call: Call, request: Request) -> Levels:
