@@ -15,7 +15,6 @@ from headgate.http.management.routes import ROUTES as MANAGEMENT_ROUTES
 from headgate.http.measures import FAMILIES
 from headgate.http.openapi import EVERYWHERE
 from headgate.http.problems import ICEBERG, PLAIN, RETRY_AFTER_SECONDS, Dialect
-from headgate.http.request import QUERY_PARAMETERS_MAX
 from headgate.http.router import Route
 from headgate.model.locations import LOCATION_BYTES_MAX
 from headgate.settings import server
@@ -121,7 +120,7 @@ _LIMITS = (
     ("levels of a namespace", str(limits.NAMESPACE_LEVELS_MAX), ""),
     ("a location", _bytes(LOCATION_BYTES_MAX), ""),
     ("body of a request", _bytes(default_of(_BODY)), _BODY.name),
-    ("parameters in a query", str(QUERY_PARAMETERS_MAX), ""),
+    ("parameters in a query", str(limits.QUERY_PARAMETERS_MAX), ""),
     ("requests at a time, per process", str(default_of(_MANY)), _MANY.name),
     ("time of a request", f"{default_of(_LONG):g} s", _LONG.name),
     ("time of a commit", f"{limits.COMMIT_TIMEOUT_SECONDS:g} s", "commit.timeout-seconds"),

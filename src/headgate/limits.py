@@ -78,9 +78,33 @@ POSTGRESQL_CONNECTIONS = 10  # besides the one that reads pointers
 POSTGRESQL_CONNECTIONS_MAX = 1_000
 TIMEOUT_SECONDS_MAX = 3_600.0  # of any timeout that can be set
 
+# Requests
+PORT = 8_181
+PORT_MAX = 65_535
+PROCESSES_MAX = 256  # of one server
+PLANNING_PROCESSES = 2
+PLANNING_PROCESSES_MAX = 64
+CONNECTIONS_MAX = 65_536  # of one process; how many requests are served is another matter
+BACKLOG_CONNECTIONS = 1_024
+IDLE_SECONDS = 120  # that a connection is kept; longer than balancers and clients keep theirs
+REQUESTS_MAX = 512  # under way in one process
+REQUEST_SECONDS_MIN = 0.1
+REQUEST_SECONDS_MAX = 60.0
+BODY_BYTES_MIN = 1_024  # a server that takes less is of no use
+BODY_BYTES_MAX = 16 << 20  # of a request that carries metadata: read while everybody waits
+SHORT_BODY_BYTES_MAX = 1 << 20  # of all others
+QUERY_PARAMETERS_MAX = 100
+COMPRESSED_ANSWERS_BYTES = 64 << 20
+READY_SECONDS = 2.0  # for a probe's look at the database
+FINISH_SECONDS = 6.0  # for requests under way when the server stops
+GIVE_UP_SECONDS = 1.0  # for their answers, when they were ended
+STOP_SECONDS = 9.0  # then a process that has not ended is killed
+
 assert PAGE_MERGED_BYTES_MAX > 2 * PAGE_MERGE_BELOW_BYTES
 assert PAGE_BYTES_MAX + INDEX_KEY_BYTES_MAX + INDEX_VALUE_BYTES_MAX < ROW_BYTES_MAX
 assert ROOTS_BYTES_MAX + CHANGES_INLINE_BYTES_MAX < ROW_BYTES_MAX
 assert BATCH_BYTES_MAX > ROW_BYTES_MAX
 assert LEASE_MS > 2 * LEASE_RENEW_MS
 assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0
+assert BODY_BYTES_MIN < SHORT_BODY_BYTES_MAX < BODY_BYTES_MAX
+assert FINISH_SECONDS + GIVE_UP_SECONDS < STOP_SECONDS

@@ -5,9 +5,6 @@ from typing import Any
 
 from headgate.clock import Clock
 
-REQUESTS_MAX = 512  # under way in one process
-REQUEST_SECONDS_MAX = 60.0
-
 Task = asyncio.Task[Any]
 
 

@@ -24,14 +24,14 @@ from headgate.errors import (
     Unavailable,
 )
 from headgate.http.access_log import AccessLog, Exchange
-from headgate.http.admission import REQUEST_SECONDS_MAX, REQUESTS_MAX, Admission
+from headgate.http.admission import Admission
 from headgate.http.compression import COMPRESS_ABOVE_BYTES, choose_coding, compress
 from headgate.http.database_reads import count_reads
 from headgate.http.measures import Measures
 from headgate.http.request import Request, Response, headers_by_name
 from headgate.http.router import Match, Router, Surface, Unmatched
+from headgate.limits import BODY_BYTES_MAX, REQUEST_SECONDS_MAX, REQUESTS_MAX
 
-BODY_BYTES_MAX = 64 << 20
 UNMATCHED = "unmatched"
 GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 

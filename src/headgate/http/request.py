@@ -7,9 +7,9 @@ from urllib.parse import unquote_plus
 import msgspec
 
 from headgate.errors import BadRequest
+from headgate.limits import QUERY_PARAMETERS_MAX
 
 ANONYMOUS = "anonymous"
-QUERY_PARAMETERS_MAX = 100
 
 T = TypeVar("T")
 

@@ -5,9 +5,7 @@ import socket
 from typing import Any
 
 from headgate.errors import BadSetting
-
-BACKLOG_CONNECTIONS = 1024
-PORT_MAX = 65_535
+from headgate.limits import BACKLOG_CONNECTIONS, PORT_MAX
 
 
 class Listener:

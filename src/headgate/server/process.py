@@ -17,12 +17,13 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from headgate.errors import Unavailable
-from headgate.server.listening import BACKLOG_CONNECTIONS
-
-CONNECTIONS_MAX = 65_536  # of one process; how many requests are served is the front's decision
-IDLE_SECONDS = 120  # that a connection is kept; longer than balancers and clients keep theirs
-FINISH_SECONDS = 6.0  # for requests under way when the server stops
-GIVE_UP_SECONDS = 1.0  # for their answers, when they were ended
+from headgate.limits import (
+    BACKLOG_CONNECTIONS,
+    CONNECTIONS_MAX,
+    FINISH_SECONDS,
+    GIVE_UP_SECONDS,
+    IDLE_SECONDS,
+)
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

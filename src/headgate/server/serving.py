@@ -6,11 +6,10 @@ from pathlib import Path
 
 from headgate.clock import Clock
 from headgate.errors import BadSetting
+from headgate.limits import PROCESSES_MAX
 from headgate.server.listening import listen
 from headgate.server.process import run_process
 from headgate.server.supervisor import Load, Supervisor
-
-PROCESSES_MAX = 256
 
 
 def serve(

@@ -14,10 +14,10 @@ from types import FrameType
 
 from headgate.clock import Clock
 from headgate.errors import HeadgateError, Unavailable
+from headgate.limits import STOP_SECONDS
 from headgate.server.listening import Listener
 from headgate.server.process import Application, Stop, run_process
 
-STOP_SECONDS = 9.0  # then a process that has not ended is killed
 SHORT_LIFE_SECONDS = 5.0
 RESTART_PAUSE_SECONDS = 1.0  # after a short life: whatever killed it may still be there
 

@@ -1,6 +1,18 @@
 """Settings of the server: where it listens, how much it does at a time, what it logs."""
 
-from headgate.limits import TIMEOUT_SECONDS_MAX
+from headgate.limits import (
+    BODY_BYTES_MAX,
+    BODY_BYTES_MIN,
+    PLANNING_PROCESSES_MAX,
+    PORT,
+    PORT_MAX,
+    PROCESSES_MAX,
+    REQUEST_SECONDS_MAX,
+    REQUEST_SECONDS_MIN,
+    REQUESTS_MAX,
+    TIMEOUT_SECONDS_MAX,
+)
+from headgate.limits import PLANNING_PROCESSES as PLANNING_PROCESSES_DEFAULT
 from headgate.settings.setting import Setting
 
 HTTP_HOST = Setting(
@@ -13,9 +25,9 @@ HTTP_HOST = Setting(
 HTTP_PORT = Setting(
     name="http.port",
     type=int,
-    default=8181,
+    default=PORT,
     least=0,
-    most=65_535,
+    most=PORT_MAX,
     help="The port to listen on; 0 is any free one.",
     aliases=("gravitino.server.webserver.httpPort",),
 )
@@ -25,13 +37,13 @@ HTTP_PROCESSES = Setting(
     default=1,
     unit="processes",
     least=1,
-    most=256,
+    most=PROCESSES_MAX,
     help="How many processes serve: one for SQLite, one for each core for a database server.",
 )
 HTTP_REQUESTS_MAX = Setting(
     name="http.requests-max",
     type=int,
-    default=512,
+    default=REQUESTS_MAX,
     unit="requests",
     least=1,
     help="How many requests a process serves at a time; others are told to come back later.",
@@ -39,18 +51,18 @@ HTTP_REQUESTS_MAX = Setting(
 HTTP_REQUEST_SECONDS = Setting(
     name="http.request-seconds-max",
     type=float,
-    default=60.0,
+    default=REQUEST_SECONDS_MAX,
     unit="seconds",
-    least=0.1,
+    least=REQUEST_SECONDS_MIN,
     most=TIMEOUT_SECONDS_MAX,
     help="How long a request may take before it is given up.",
 )
 HTTP_BODY_BYTES = Setting(
     name="http.body-bytes-max",
     type=int,
-    default=64 << 20,
+    default=BODY_BYTES_MAX,
     unit="bytes",
-    least=1024,
+    least=BODY_BYTES_MIN,
     help="How large the body of a request may be.",
 )
 READ_ONLY = Setting(
@@ -62,10 +74,10 @@ READ_ONLY = Setting(
 PLANNING_PROCESSES = Setting(
     name="planning.processes",
     type=int,
-    default=2,
+    default=PLANNING_PROCESSES_DEFAULT,
     unit="processes",
     least=1,
-    most=64,
+    most=PLANNING_PROCESSES_MAX,
     help="How many processes of their own plan scans for clients.",
 )
 TOKEN_SECRET = Setting(

@@ -8,8 +8,7 @@ import msgspec
 from headgate.errors import HeadgateError
 from headgate.http.management.services import Management
 from headgate.http.request import Request, Response, json_response
-
-READY_SECONDS = 2.0
+from headgate.limits import READY_SECONDS
 
 logger = logging.getLogger(__name__)
 
