@@ -108,6 +108,7 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
         answers=Cache(settings[ANSWERS_CACHE_BYTES]),
         metalake=settings[BOOTSTRAP_METALAKE],
         catalog=settings[BOOTSTRAP_CATALOG],
+        is_writable=not settings[READ_ONLY],
     )
 
 

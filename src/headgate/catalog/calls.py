@@ -26,6 +26,10 @@ class Call(NamedTuple):
     principal: str = "anonymous"
     key: bytes = b""
 
+    def note(self, do: str, kind: str, name: Sequence[object]) -> dict[str, object]:
+        """What the change log says of it."""
+        return {"do": do, "kind": kind, "name": name, "by": self.principal}
+
 
 class Done(NamedTuple):
     """What a call did: to which entities, and what else its answer says."""

@@ -1,36 +1,28 @@
 """Functions: listed and loaded."""
 
-from headgate.catalog.calls import Call, Done
+from headgate.catalog.calls import Done
 from headgate.catalog.entities import Entry, FunctionEntity, Kind
 from headgate.catalog.lake import Lake
 from headgate.catalog.namespaces import find_namespace, require_namespace
 from headgate.catalog.naming import FUNCTIONS, NAMES, NamesDraft
-from headgate.catalog.paging import Page, Paging, one_page
+from headgate.catalog.openings import Opened
+from headgate.catalog.paging import Page, Paging, list_names
+from headgate.catalog.relations import named
 from headgate.errors import AlreadyExists, FunctionNotFound
 from headgate.kernel.draft import Draft
 from headgate.model.names import Identifier, Levels, check_name
 
 
-async def list_functions(
-    lake: Lake, call: Call, namespace: Levels, paging: Paging
-) -> Page[Identifier]:
+async def list_functions(opened: Opened, namespace: Levels, paging: Paging) -> Page[Identifier]:
     """The functions of a namespace."""
-    opened = await lake.open(call)
     parent = (await find_namespace(opened, namespace)).id
-    return await opened.look(
-        lambda names: one_page(
-            (
-                (name, Identifier(namespace, name))
-                for name, _ in names.below(parent, FUNCTIONS, paging.after)
-            ),
-            paging,
-        )
+    return await list_names(
+        opened, parent, FUNCTIONS, paging, lambda name, _: Identifier(namespace, name)
     )
 
 
-async def load_function(lake: Lake, call: Call, identifier: Identifier) -> FunctionEntity:
+async def load_function(opened: Opened, identifier: Identifier) -> FunctionEntity:
     """A function."""
-    opened = await lake.open(call)
     parent = (await find_namespace(opened, identifier.namespace)).id
     entry = await opened.look(lambda names: names.find(parent, FUNCTIONS, identifier.name))
     if entry is None:
@@ -39,11 +31,10 @@ async def load_function(lake: Lake, call: Call, identifier: Identifier) -> Funct
 
 
 async def create_function(
-    lake: Lake, call: Call, identifier: Identifier, function: FunctionEntity
+    lake: Lake, opened: Opened, identifier: Identifier, function: FunctionEntity
 ) -> None:
     """Add a function. Iceberg's protocol cannot; it is for those that can."""
     check_name(identifier.name)
-    opened = await lake.open(call)
 
     def attempt(draft: Draft) -> Done:
         names = NamesDraft(draft.index(NAMES))
@@ -52,7 +43,9 @@ async def create_function(
             raise AlreadyExists(f"Function already exists: {identifier}")
         entry = Entry(Kind.FUNCTION, draft.new_id(), draft.stage(function))
         names.put(parent.id, FUNCTIONS, identifier.name, entry)
-        draft.note({"do": "create", "kind": "function", "name": identifier, "by": call.principal})
+        draft.note(
+            {"do": "create", "kind": "function", "name": identifier, "by": opened.call.principal}
+        )
         return Done([entry.id])
 
-    await lake.commit(opened, f"create function {identifier}", attempt)
+    await lake.commit(opened, f"create function {named(identifier)}", attempt)

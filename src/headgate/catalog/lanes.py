@@ -13,12 +13,17 @@ class Lanes:
         self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def enter(self, keys: Iterable[Hashable]) -> AsyncIterator[None]:
-        """Hold the lanes of all these keys; in one order, so that nobody waits in a circle."""
+    async def enter(self, keys: Iterable[Hashable]) -> AsyncIterator[bool]:
+        """Hold the lanes of all these keys; in one order, so that nobody waits in a circle.
+
+        True if others were in them first: what was read before is old.
+        """
+        waited = False
         async with AsyncExitStack() as held:
             for key in sorted(set(keys), key=repr):
                 lock = self._locks.get(key)
                 if lock is None:
                     lock = self._locks[key] = asyncio.Lock()
+                waited = waited or lock.locked()
                 await held.enter_async_context(lock)
-            yield
+            yield waited

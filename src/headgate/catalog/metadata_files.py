@@ -68,7 +68,8 @@ class MetadataFiles:
         """The metadata of this state with only those snapshots that a branch or tag names."""
 
         async def load(keys: list[Key]) -> Loaded:
-            data = table_metadata.encode_refs(await self.table(files, object, entity))
+            table = await self.table(files, object, entity)
+            data = await worked_out(entity.is_large, table_metadata.encode_refs, table)
             return {keys[0]: (data, len(data))}
 
         found = await self._cache.load([(_REFS, object)], load)
@@ -84,20 +85,19 @@ class MetadataFiles:
     ) -> P:
         async def load(keys: list[Key]) -> Loaded:
             data = await self.raw(files, object, entity)
-            return {keys[0]: (await worked_out(len(data), parse, data), 2 * len(data))}
+            is_large = len(data) > METADATA_INLINE_BYTES_MAX
+            return {keys[0]: (await worked_out(is_large, parse, data), 2 * len(data))}
 
         found = await self._cache.load([(_PARSED, object)], load)
         return cast(P, found[_PARSED, object])
 
 
-async def worked_out(bytes: int, work: Callable[[A], P], argument: A) -> P:
+async def worked_out(is_large: bool, work: Callable[[A], P], argument: A) -> P:  # noqa: FBT001
     """The result of some work on metadata; others must not wait for it if that is large.
 
     Python runs one thread at a time, but takes turns: the event loop is held up for moments only.
     """
-    if bytes <= METADATA_INLINE_BYTES_MAX:
-        return work(argument)
-    return await asyncio.to_thread(work, argument)
+    return await asyncio.to_thread(work, argument) if is_large else work(argument)
 
 
 async def read_metadata(files: Files, location: str) -> bytes:

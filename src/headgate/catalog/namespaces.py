@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from headgate.catalog.calls import Call, Done
+from headgate.catalog.calls import Done
 from headgate.catalog.entities import Entry, Kind, NamespaceEntity
 from headgate.catalog.lake import Lake, LakeOptions
 from headgate.catalog.naming import (
@@ -18,7 +18,7 @@ from headgate.catalog.naming import (
     NamesDraft,
 )
 from headgate.catalog.openings import Opened
-from headgate.catalog.paging import Page, Paging, one_page
+from headgate.catalog.paging import Page, Paging, list_names
 from headgate.errors import (
     BadRequest,
     NamespaceExists,
@@ -29,6 +29,7 @@ from headgate.errors import (
 from headgate.kernel.draft import Draft
 from headgate.model.locations import check_allowed
 from headgate.model.names import Levels, check_levels, dotted
+from headgate.model.physical import physical_name
 from headgate.model.separators import check_level_in_nested, check_name_in_flat
 
 LOCATION = "location"
@@ -44,11 +45,10 @@ class PropertyChanges(NamedTuple):
 
 
 async def create_namespace(
-    lake: Lake, call: Call, levels: Levels, properties: Mapping[str, str]
+    lake: Lake, opened: Opened, levels: Levels, properties: Mapping[str, str]
 ) -> dict[str, str]:
     """Make a namespace and those above it that are missing, all or none; its properties."""
     check_levels(levels)
-    opened = await lake.open(call)
     _check_nesting(opened, levels, lake.options)
     _check_properties(opened, properties)
 
@@ -60,38 +60,33 @@ async def create_namespace(
         for depth in range(len(path), len(levels)):
             parent = path[-1].id if path else ROOT
             own = dict(properties) if depth == len(levels) - 1 else {}
-            entity = NamespaceEntity(own, draft.now_ms, call.principal)
+            entity = NamespaceEntity(own, draft.now_ms, opened.call.principal)
             entry = Entry(Kind.NAMESPACE, draft.new_id(), draft.stage(entity))
             names.put(parent, NAMESPACES, levels[depth], entry)
             path.append(entry)
-        draft.note({"do": "create", "kind": "namespace", "name": levels, "by": call.principal})
+        draft.note(
+            {"do": "create", "kind": "namespace", "name": levels, "by": opened.call.principal}
+        )
         return Done([path[-1].id])
 
-    await lake.commit(opened, f"create namespace {dotted(levels)}", attempt)
+    await lake.commit(opened, f"create namespace {physical_name(levels)}", attempt)
     return dict(properties)
 
 
-async def load_namespace(lake: Lake, call: Call, levels: Levels) -> dict[str, str]:
+async def load_namespace(opened: Opened, levels: Levels) -> dict[str, str]:
     """The properties of a namespace."""
-    opened = await lake.open(call)
     entry = await find_namespace(opened, levels)
     return (await opened.head.get(entry.object, NamespaceEntity)).properties
 
 
-async def list_namespaces(lake: Lake, call: Call, parent: Levels, paging: Paging) -> Page[Levels]:
+async def list_namespaces(opened: Opened, parent: Levels, paging: Paging) -> Page[Levels]:
     """The direct children of a namespace, or the first level."""
-    opened = await lake.open(call)
     above = (await find_namespace(opened, parent)).id if parent else ROOT
-    return await opened.look(
-        lambda names: one_page(
-            ((name, (*parent, name)) for name, _ in names.below(above, NAMESPACES, paging.after)),
-            paging,
-        )
-    )
+    return await list_names(opened, above, NAMESPACES, paging, lambda name, _: (*parent, name))
 
 
 async def update_namespace(
-    lake: Lake, call: Call, levels: Levels, updates: Mapping[str, str], removals: Iterable[str]
+    lake: Lake, opened: Opened, levels: Levels, updates: Mapping[str, str], removals: Iterable[str]
 ) -> PropertyChanges:
     """Set and remove properties of a namespace."""
     removals = dict.fromkeys(removals)
@@ -102,7 +97,6 @@ async def update_namespace(
             why="these are both to be set and to be removed",
             fix="Name each property once",
         )
-    opened = await lake.open(call)
     _check_properties(opened, updates)
 
     def attempt(draft: Draft) -> Done:
@@ -117,10 +111,12 @@ async def update_namespace(
             moved = msgspec.structs.replace(entry, object=object)
             names.put(parent[-1].id if parent else ROOT, NAMESPACES, levels[-1], moved)
             draft.discard(entry.object)
-            draft.note({"do": "alter", "kind": "namespace", "name": levels, "by": call.principal})
+            draft.note(
+                {"do": "alter", "kind": "namespace", "name": levels, "by": opened.call.principal}
+            )
         return Done([at for at, name in enumerate(removals) if name in old.properties])
 
-    done = await lake.commit(opened, f"update namespace {dotted(levels)}", attempt)
+    done = await lake.commit(opened, f"update namespace {physical_name(levels)}", attempt)
     removed = {name for at, name in enumerate(removals) if at in done.ids}
     return PropertyChanges(
         updated=list(updates),
@@ -129,9 +125,8 @@ async def update_namespace(
     )
 
 
-async def drop_namespace(lake: Lake, call: Call, levels: Levels) -> None:
+async def drop_namespace(lake: Lake, opened: Opened, levels: Levels) -> None:
     """Remove a namespace that holds nothing."""
-    opened = await lake.open(call)
 
     def attempt(draft: Draft) -> Done:
         names = NamesDraft(draft.index(NAMES))
@@ -147,10 +142,10 @@ async def drop_namespace(lake: Lake, call: Call, levels: Levels) -> None:
             )
         names.remove(path[-2].id if len(path) > 1 else ROOT, NAMESPACES, levels[-1])
         draft.discard(path[-1].object)
-        draft.note({"do": "drop", "kind": "namespace", "name": levels, "by": call.principal})
+        draft.note(opened.call.note("drop", "namespace", levels))
         return Done([path[-1].id])
 
-    await lake.commit(opened, f"drop namespace {dotted(levels)}", attempt)
+    await lake.commit(opened, f"drop namespace {physical_name(levels)}", attempt)
 
 
 async def find_namespace(opened: Opened, levels: Levels) -> Entry:

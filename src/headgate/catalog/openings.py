@@ -112,17 +112,6 @@ class Openings:
             fix="Try again",
         )
 
-    async def is_nested(self, call: Call) -> bool:
-        """Whether names of this catalog have levels, as far as this process has seen last.
-
-        That is needed to read a request at all, before it is worth a read of the database. Right
-        after a change the first request may be read the old way; it opens the catalog, and the
-        next is read the new way.
-        """
-        known = self._known.get(call.catalog)
-        catalog = known.catalog if known else (await self.open(call)).catalog
-        return catalog.nested
-
     async def _resolve(self, vector: Vector, name: CatalogName) -> _Known:
         """What the names mean under these heads."""
         realms = await open_head(self._kernel.store, SYSTEM_REALM, vector[0])

@@ -1,13 +1,17 @@
 """Pages of a list. A token names the last entry only: the next page is read from the present
 state, under present rights."""
 
+import asyncio
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Callable
+from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
+from headgate.catalog.entities import Entry
+from headgate.catalog.openings import Opened
 from headgate.errors import BadRequest
-from headgate.limits import PAGE_ENTRIES_MAX
+from headgate.limits import LIST_CHUNK_ENTRIES, PAGE_ENTRIES_MAX
 
 T = TypeVar("T")
 
@@ -26,16 +30,39 @@ class Page(NamedTuple, Generic[T]):
     next: str | None
 
 
-def one_page(entries: Iterable[tuple[str, T]], paging: Paging) -> Page[T]:
-    """The first entries of a row that begins where the page begins."""
+async def list_names(
+    opened: Opened,
+    parent: int,
+    group: bytes,
+    paging: Paging,
+    pick: Callable[[str, Entry], T | None],
+) -> Page[T]:
+    """What is picked of the names below a parent. A long list is read in pieces: others wait."""
+    most = None if paging.size is None else min(paging.size, PAGE_ENTRIES_MAX)
     found: list[T] = []
-    last = ""
-    for name, entry in entries:
-        if paging.size is not None and len(found) >= min(paging.size, PAGE_ENTRIES_MAX):
-            return Page(found, encode_token(last))
-        found.append(entry)
-        last = name
-    return Page(found, None)
+    last, after = "", paging.after
+    while True:
+        piece = await _read(opened, parent, group, after)
+        for name, entry in piece:
+            picked = pick(name, entry)
+            if picked is None:
+                continue
+            if len(found) == most:
+                return Page(found, encode_token(last))
+            found.append(picked)
+            last = name
+        if len(piece) < LIST_CHUNK_ENTRIES:
+            return Page(found, None)
+        after = piece[-1][0]
+        await asyncio.sleep(0)
+
+
+async def _read(
+    opened: Opened, parent: int, group: bytes, after: str | None
+) -> list[tuple[str, Entry]]:
+    return await opened.look(
+        lambda names: list(islice(names.below(parent, group, after), LIST_CHUNK_ENTRIES))
+    )
 
 
 def encode_token(after: str) -> str:

@@ -65,7 +65,7 @@ class Storage(Protocol):
         """Differs whenever other credentials would be given."""
         ...
 
-    def sign(self, request: "SignRequest", locations: Sequence[str]) -> "Signed":
+    def sign(self, request: "SignRequest", locations: Sequence[str], *, write: bool) -> "Signed":
         """Sign a request to a store; `Forbidden` if it reaches beyond these locations."""
         ...
 

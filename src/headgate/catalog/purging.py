@@ -7,6 +7,7 @@ leaves the catalog when every file is gone; until then each start of a server tr
 import asyncio
 import contextlib
 import logging
+from collections.abc import Sequence
 
 import msgspec
 
@@ -14,14 +15,16 @@ from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.entities import Entry, TableEntity
 from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.openings import Opened, Openings, look
-from headgate.catalog.ports import DAMAGED, MISSING, Files, Planner, Storage
+from headgate.catalog.ports import DAMAGED, MISSING, Planner, Storage
+from headgate.catalog.reservations import is_held, release
 from headgate.clock import Clock
 from headgate.errors import CatalogNotFound, FileMissing, HeadgateError, MetalakeNotFound
 from headgate.kernel.draft import Draft
-from headgate.model.locations import is_within, normalize
+from headgate.model.locations import is_within
 from headgate.model.names import Identifier
 
 PURGE = "purge"
+PATHS_PER_TURN = 100
 PAUSE_SECONDS = 30.0  # before a purge that could not be finished is tried again
 
 logger = logging.getLogger(__name__)
@@ -32,6 +35,8 @@ class PurgeJob(msgspec.Struct, frozen=True, array_like=True):
 
     table: Identifier
     metadata_location: str
+    reserved: tuple[str, ...] = ()
+    """Stays taken until all is deleted."""
 
 
 _decoder = msgspec.msgpack.Decoder(PurgeJob)
@@ -40,8 +45,13 @@ _decoder = msgspec.msgpack.Decoder(PurgeJob)
 def record_purge(draft: Draft, identifier: Identifier, entry: Entry) -> None:
     """Remember in the commit that drops a table that its files are to be deleted."""
     entity = draft.fetch(entry.object, TableEntity)
-    job = PurgeJob(identifier, entity.metadata_location)
+    job = PurgeJob(identifier, entity.metadata_location, entity.reserved)
     draft.index(PURGE).put(entry.id.to_bytes(8, "big"), msgspec.msgpack.encode(job))
+
+
+async def are_purges_pending(opened: Opened) -> bool:
+    """Whether files of dropped tables are still to be deleted."""
+    return await look(opened.head.index(PURGE), lambda tree: any(True for _ in tree.scan()))
 
 
 class Purges:
@@ -98,8 +108,7 @@ class Purges:
     async def _work_off(self, name: CatalogName) -> bool:
         """Do all jobs of a catalog once; False if some could not be finished."""
         opened = await self._openings.open(Call(name, "headgate"))
-        index = opened.head.index(PURGE)
-        jobs = await look(index, lambda tree: list(tree.scan()))
+        jobs = await look(opened.head.index(PURGE), lambda tree: list(tree.scan()))
         finished = True
         for key, value in jobs:
             job = _decoder.decode(value)
@@ -111,7 +120,7 @@ class Purges:
                 logger.warning("table %s is not purged yet: %s", job.table, failed)
                 finished = False
             else:
-                await self._forget(opened, key)
+                await _forget(opened, key, job)
         return finished
 
     async def _purge(self, opened: Opened, job: PurgeJob) -> str:
@@ -127,24 +136,35 @@ class Purges:
                 continue
             if batch.kind == DAMAGED:
                 return f"{batch.paths[0]} cannot be read, so what it leads to is not known"
-            failed = await _delete(files, batch.paths, roots)
+            failed = await files.delete(await _ours(opened, job, batch.paths))
             if failed:
-                return failed
+                return f"{failed[0][0]}: {failed[0][1]}"
         return ""
 
-    async def _forget(self, opened: Opened, key: bytes) -> None:
-        def attempt(draft: Draft) -> None:
-            draft.index(PURGE).remove(key)
 
-        await opened.realm.commit(opened.pointer, attempt)
+async def _forget(opened: Opened, key: bytes, job: PurgeJob) -> None:
+    """The job is done: its locations are free."""
+
+    def attempt(draft: Draft) -> None:
+        if draft.index(PURGE).remove(key):
+            release(draft, job.reserved)
+
+    await opened.realm.commit(opened.pointer, attempt)
 
 
-async def _delete(files: Files, paths: list[str], roots: tuple[str, ...]) -> str:
-    """Delete those of these files that lie within the catalog; others are not ours to delete."""
-    ours = []
-    for path in paths:
-        with contextlib.suppress(HeadgateError):  # no location at all: nothing of ours
-            if any(is_within(normalize(path), normalize(root)) for root in roots):
-                ours.append(path)
-    failed = await files.delete(ours) if ours else []
-    return f"{failed[0][0]}: {failed[0][1]}" if failed else ""
+async def _ours(opened: Opened, job: PurgeJob, paths: Sequence[str]) -> list[str]:
+    """Those of these files that may be deleted: the table's own, and what lies nowhere else.
+
+    Metadata can be made to name any file, also those of another table.
+    """
+    ours: list[str] = []
+    for start in range(0, len(paths), PATHS_PER_TURN):
+        for path in paths[start : start + PATHS_PER_TURN]:
+            with contextlib.suppress(HeadgateError):  # no location at all: nothing of ours
+                if any(is_within(path, own) for own in job.reserved) or (
+                    any(is_within(path, root) for root in opened.allowed_locations)
+                    and not await is_held(opened, path)
+                ):
+                    ours.append(path)
+        await asyncio.sleep(0)  # others have their turn
+    return ours

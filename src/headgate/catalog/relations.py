@@ -11,7 +11,7 @@ from headgate.catalog.metadata_files import write_metadata
 from headgate.catalog.namespaces import find_namespace, require_namespace
 from headgate.catalog.naming import NAMES, RELATIONS, Names, NamesDraft
 from headgate.catalog.openings import Opened
-from headgate.catalog.paging import Page, Paging, one_page
+from headgate.catalog.paging import Page, Paging, list_names
 from headgate.catalog.ports import Files
 from headgate.catalog.reservations import Holding, release
 from headgate.errors import (
@@ -27,6 +27,7 @@ from headgate.errors import (
 )
 from headgate.kernel.draft import Draft
 from headgate.model.names import Identifier, Levels, check_name
+from headgate.model.physical import physical_name
 
 ENTITIES: dict[Kind, type[TableEntity]] = {Kind.TABLE: TableEntity, Kind.VIEW: ViewEntity}
 _WORDS = {Kind.TABLE: "Table", Kind.VIEW: "View"}
@@ -47,9 +48,9 @@ class Relation(NamedTuple):
         return Holding(self.entry.id, self.entity.reserved)
 
 
-async def load_relation(lake: Lake, call: Call, identifier: Identifier, kind: Kind) -> Relation:
+async def load_relation(lake: Lake, opened: Opened, identifier: Identifier, kind: Kind) -> Relation:
     """The table or view of this name, whose metadata file must not be missing."""
-    relation = await find_relation(await lake.open(call), identifier, kind)
+    relation = await find_relation(opened, identifier, kind)
     await check_file(lake, relation)
     return relation
 
@@ -73,29 +74,22 @@ async def check_file(lake: Lake, relation: Relation) -> None:
 
 
 async def list_relations(
-    lake: Lake, call: Call, namespace: Levels, kind: Kind, paging: Paging
+    opened: Opened, namespace: Levels, kind: Kind, paging: Paging
 ) -> Page[Identifier]:
     """The tables or the views of a namespace, not of those below it."""
-    opened = await lake.open(call)
     parent = (await find_namespace(opened, namespace)).id
-    return await opened.look(
-        lambda names: one_page(
-            (
-                (name, Identifier(namespace, name))
-                for name, entry in names.below(parent, RELATIONS, paging.after)
-                if entry.kind is kind
-            ),
-            paging,
-        )
-    )
+
+    def pick(name: str, entry: Entry) -> Identifier | None:
+        return Identifier(namespace, name) if entry.kind is kind else None
+
+    return await list_names(opened, parent, RELATIONS, paging, pick)
 
 
 async def rename_relation(
-    lake: Lake, call: Call, source: Identifier, target: Identifier, kind: Kind
+    lake: Lake, opened: Opened, source: Identifier, target: Identifier, kind: Kind
 ) -> None:
     """Give a table or view another name, in this or another namespace."""
     check_name(target.name)
-    opened = await lake.open(call)
 
     def attempt(draft: Draft) -> Done:
         names = NamesDraft(draft.index(NAMES))
@@ -111,19 +105,22 @@ async def rename_relation(
         remove_name(names, source)
         names.put(parent.id, RELATIONS, target.name, entry)
         what = {"do": "rename", "kind": _word(kind), "name": source, "to": target}
-        draft.note({**what, "by": call.principal})
+        draft.note({**what, "by": opened.call.principal})
         return Done([entry.id])
 
-    await lake.commit(opened, f"rename {_word(kind)} {source} to {target}", attempt)
+    await lake.commit(opened, f"rename {_word(kind)} {named(source)} to {named(target)}", attempt)
 
 
-def drop_relation(draft: Draft, call: Call, identifier: Identifier, kind: Kind) -> Entry:
+def drop_relation(
+    draft: Draft, call: Call, identifier: Identifier, kind: Kind, *, keeps_locations: bool = False
+) -> Entry:
     """Take a table or view out of its catalog, in a commit."""
     names = NamesDraft(draft.index(NAMES))
     entry = entry_of(names, identifier)
     if entry is None or entry.kind is not kind:
         raise absent(identifier, kind)
-    release(draft, draft.fetch(entry.object, ENTITIES[kind]).reserved)
+    if not keeps_locations:
+        release(draft, draft.fetch(entry.object, ENTITIES[kind]).reserved)
     remove_name(names, identifier)
     draft.discard(entry.object)
     draft.note({"do": "drop", "kind": _word(kind), "name": identifier, "by": call.principal})
@@ -150,6 +147,11 @@ def check_free(entry: Entry | None, identifier: Identifier, kind: Kind) -> None:
     if entry.kind is kind:
         raise _EXISTS[kind](f"{_WORDS[kind]} already exists: {identifier}")
     raise _EXISTS[entry.kind](f"{_WORDS[entry.kind]} with same name already exists: {identifier}")
+
+
+def named(identifier: Identifier) -> str:
+    """A name as no other is written: unlike in messages, dots inside of it are told apart."""
+    return physical_name((*identifier.namespace, identifier.name))
 
 
 def absent(identifier: Identifier, kind: Kind) -> NotFound:

@@ -10,10 +10,9 @@ from collections import Counter, deque
 from functools import partial
 from typing import NamedTuple
 
-from headgate.catalog.calls import Call
 from headgate.catalog.entities import Kind, ReportEntity
 from headgate.catalog.lake import Lake
-from headgate.catalog.openings import look
+from headgate.catalog.openings import Opened, look
 from headgate.catalog.relations import Relation, find_relation
 from headgate.errors import HeadgateError
 from headgate.kernel.draft import Draft
@@ -44,10 +43,10 @@ class Reports:
         self._waiting: deque[_Waiting] = deque(maxlen=REPORTS_WAITING_MAX)
         self._task: asyncio.Task[None] | None = None
 
-    async def add(self, call: Call, identifier: Identifier, report: bytes) -> None:
+    async def add(self, opened: Opened, identifier: Identifier, report: bytes) -> None:
         """Take a report about a table, which must exist."""
-        table = await find_relation(await self._lake.open(call), identifier, Kind.TABLE)
-        entity = ReportEntity(table.entry.id, self._lake.now_ms(), call.principal, report)
+        table = await find_relation(opened, identifier, Kind.TABLE)
+        entity = ReportEntity(table.entry.id, self._lake.now_ms(), opened.call.principal, report)
         if not self._stored:
             return
         pointer = reports_pointer(table.opened.catalog.id)
@@ -55,10 +54,10 @@ class Reports:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._flush_later())
 
-    async def list(self, call: Call, identifier: Identifier) -> list[ReportEntity]:
+    async def list(self, opened: Opened, identifier: Identifier) -> list[ReportEntity]:
         """The reports about a table, newest first."""
         await self.flush()
-        table = await find_relation(await self._lake.open(call), identifier, Kind.TABLE)
+        table = await find_relation(opened, identifier, Kind.TABLE)
         return await _stored(table)
 
     async def flush(self) -> None:

@@ -50,6 +50,15 @@ async def check_locations(opened: Opened, wanted: Locations, held: Holding | Non
         await look(opened.head.index(LOCATIONS), lambda tree: _check_vacant(tree, added, own))
 
 
+async def is_held(opened: Opened, path: str) -> bool:
+    """Whether a file lies within a location that somebody holds."""
+    places = [index_key(above) for above in ancestors(normalize(path))]
+    return await look(
+        opened.head.index(LOCATIONS),
+        lambda tree: any(tree.get(place) is not None for place in places),
+    )
+
+
 def move(draft: Draft, wanted: Locations, id: int, held: Holding | None) -> None:
     """Take these locations for this entity, and let go of others that it holds."""
     before = set(held.locations) if held else set()

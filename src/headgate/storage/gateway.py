@@ -37,7 +37,7 @@ class StorageGateway:
     def credential_generation(self, location: str) -> str:
         return self._vending.generation(location)
 
-    def sign(self, request: SignRequest, locations: Sequence[str]) -> Signed:
+    def sign(self, request: SignRequest, locations: Sequence[str], *, write: bool) -> Signed:
         if self._options.s3 is None:
             raise Unsupported("Remote signing is not available", why="no S3 store is configured")
         url, headers = S3Signer(self._options.s3, self._clock).sign(
@@ -47,7 +47,7 @@ class StorageGateway:
             region=request.region,
             body=request.body.encode() if request.body is not None else None,
             prefixes=locations,
-            write=True,
+            write=write,
         )
         signed = {name: [value] for name, value in headers.items()}
         return Signed(url, request.headers | signed, cacheable=request.method in {"GET", "HEAD"})

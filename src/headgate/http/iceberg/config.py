@@ -1,13 +1,16 @@
 """Handlers that need no catalog yet: what the server offers, and tokens."""
 
-from headgate.catalog.calls import Call
+from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.catalogs import list_catalogs
+from headgate.catalog.openings import Opened
+from headgate.errors import CatalogNotFound
 from headgate.http.iceberg.payloads import CatalogConfig
-from headgate.http.iceberg.service import Service, catalog_name, prefix_of
+from headgate.http.iceberg.service import Service, catalog_name, prefix_of, separator_of
 from headgate.http.iceberg.tokens import issue_token
 from headgate.http.request import Request, Response, json_response
 from headgate.http.router import Handler
 from headgate.limits import OPERATION_LIFETIME_MS
-from headgate.model.wire_names import UNIT_SEPARATOR, advertised
+from headgate.model.wire_names import advertised
 
 LIFETIME = f"PT{OPERATION_LIFETIME_MS // 60_000}M"
 
@@ -17,14 +20,31 @@ def config_handler(endpoints: list[str]) -> Handler:
 
     async def get_config(service: Service, request: Request) -> Response:
         """What a client of this catalog must know."""
-        warehouse = request.first("warehouse")
-        name = catalog_name(service, warehouse or service.catalog)
-        opened = await service.lake.open(Call(name, service.authenticate(request)))
-        separator = service.lake.options.separator if opened.catalog.nested else UNIT_SEPARATOR
-        overrides = {"prefix": prefix_of(name), "namespace-separator": advertised(separator)}
+        opened = await _open(service, request)
+        overrides = {
+            "prefix": prefix_of(opened.call.catalog),
+            "namespace-separator": advertised(separator_of(service, opened)),
+        }
         return json_response(200, CatalogConfig({}, overrides, endpoints, LIFETIME))
 
     return get_config
+
+
+async def _open(service: Service, request: Request) -> Opened:
+    """The catalog that is named; else the default one, or the only one there is."""
+    principal = service.authenticate(request)
+    warehouse = request.first("warehouse")
+    if warehouse:
+        return await service.lake.open(Call(catalog_name(service, warehouse), principal))
+    try:
+        name = CatalogName(service.metalake, service.catalog)
+        return await service.lake.open(Call(name, principal))
+    except CatalogNotFound:
+        catalogs = await list_catalogs(service.lake.kernel, service.metalake)
+        if len(catalogs) != 1:
+            raise
+        only = CatalogName(service.metalake, catalogs[0].name)
+        return await service.lake.open(Call(only, principal))
 
 
 async def get_token(service: Service, request: Request) -> Response:

@@ -2,7 +2,7 @@
 
 from headgate.errors import BadRequest
 from headgate.http.iceberg.payloads import Report
-from headgate.http.iceberg.service import Service, call_of, identifier_of
+from headgate.http.iceberg.service import Service, identifier_of, open_catalog
 from headgate.http.request import Request, Response, decode
 from headgate.limits import REPORT_BYTES_MAX
 
@@ -11,8 +11,8 @@ KINDS = ("scan-report", "commit-report")
 
 async def report(service: Service, request: Request) -> Response:
     """Take a report of a scan or a commit."""
-    call = call_of(service, request)
-    identifier = await identifier_of(service, call, request, "table")
+    opened = await open_catalog(service, request)
+    identifier = identifier_of(service, opened, request, "table")
     body = decode(request, Report)
     if body.report_type not in KINDS:
         raise BadRequest(
@@ -26,5 +26,5 @@ async def report(service: Service, request: Request) -> Response:
             why=f"it has {len(request.body):,} bytes, allowed are {REPORT_BYTES_MAX:,}",
             fix="Send less",
         )
-    await service.reports.add(call, identifier, request.body)
+    await service.reports.add(opened, identifier, request.body)
     return Response(204)

@@ -1,12 +1,40 @@
 """The bodies of Iceberg's requests and answers, as far as they are not spliced from metadata."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 
 class Payload(msgspec.Struct, frozen=True, rename="kebab"):
     """A JSON object whose names have dashes."""
+
+
+class TokenForm(msgspec.Struct, frozen=True):
+    """A request for a token, as OAuth2 has it: a form, for documents."""
+
+    grant_type: str
+    scope: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = None
+    subject_token: str | None = None
+    subject_token_type: str | None = None
+
+
+class TokenAnswer(msgspec.Struct, frozen=True):
+    """A token, as OAuth2 has it, for documents."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    issued_token_type: str
+    scope: str | None = None
+
+
+class OAuthError(msgspec.Struct, frozen=True):
+    """A refusal, as OAuth2 has it, for documents."""
+
+    error: str
+    error_description: str
 
 
 class CatalogConfig(Payload, frozen=True):
@@ -146,6 +174,13 @@ class LoadViewResult(Payload, frozen=True):
     config: dict[str, str] = {}
 
 
+class LoadFunctionResult(Payload, frozen=True):
+    """A function, for documents; the real answer is spliced."""
+
+    metadata: dict[str, Any]
+    metadata_location: str | None = None
+
+
 class CredentialsAnswer(Payload, frozen=True):
     """Credentials for a table."""
 
@@ -169,6 +204,22 @@ class SignAnswer(Payload, frozen=True):
 
     uri: str
     headers: dict[str, list[str]]
+
+
+class ScanTasks(Payload, frozen=True):
+    """Files of a scan, for documents."""
+
+    plan_tasks: list[str] = []
+    file_scan_tasks: list[dict[str, Any]] = []
+    delete_files: list[dict[str, Any]] = []
+
+
+class ScanPlan(ScanTasks, frozen=True, kw_only=True):
+    """A plan, for documents; it is always completed."""
+
+    status: Literal["completed"]
+    plan_id: str | None = None
+    storage_credentials: list[dict[str, Any]] = []
 
 
 class FetchTasks(Payload, frozen=True):

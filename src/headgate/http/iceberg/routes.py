@@ -1,323 +1,177 @@
 """All operations of the Iceberg REST specification."""
 
-from typing import Any
-
 from headgate import errors
-from headgate.catalog.new_tables import NewTable
-from headgate.http.iceberg import (
-    access,
-    config,
-    functions,
-    metrics,
-    namespaces,
-    scans,
-    tables,
-    views,
-)
+from headgate.http.iceberg import config, functions, namespaces, views
 from headgate.http.iceberg import payloads as p
-from headgate.http.router import Handler, Parameter, Route
-
-_CATALOG = "/v1/{prefix}"
-_NAMESPACES = f"{_CATALOG}/namespaces"
-_NAMESPACE = f"{_NAMESPACES}/{{namespace}}"
-_TABLES = f"{_NAMESPACE}/tables"
-_TABLE = f"{_TABLES}/{{table}}"
-_VIEWS = f"{_NAMESPACE}/views"
-_VIEW = f"{_VIEWS}/{{view}}"
-
-_PAGE = (
-    Parameter("pageToken", description="Where the page begins; empty for the first."),
-    Parameter("pageSize", int, description="How many entries a page may have."),
+from headgate.http.iceberg.route_parts import (
+    CASCADE,
+    CATALOG,
+    NAMESPACE,
+    NAMESPACES,
+    NO_NAMESPACE,
+    NO_VIEW,
+    PAGE,
+    PARENT,
+    REFERENCED_BY,
+    VIEW,
+    VIEWS,
+    WAREHOUSE,
+    write,
 )
-_KEY = Parameter(
-    "Idempotency-Key", place="header", description="A UUID under which a repetition is known."
-)
-_DELEGATION = Parameter(
-    "X-Iceberg-Access-Delegation",
-    place="header",
-    description="How the client wants to reach files: vended-credentials, remote-signing.",
-)
-_NO_NAMESPACE = (errors.NamespaceNotFound,)
-_NO_TABLE = (errors.TableNotFound,)
-_NO_VIEW = (errors.ViewNotFound,)
-
-
-def _write(
-    method: str,
-    template: str,
-    handler: Handler,
-    operation: str,
-    **more: Any,  # noqa: ANN401
-) -> Route:
-    """A route that changes something, once however often it is sent with the same key."""
-    more["parameters"] = (_KEY, *more.get("parameters", ()))
-    return Route(method, template, handler, operation, writes=True, **more)
-
+from headgate.http.iceberg.table_routes import TABLE_ROUTES
+from headgate.http.router import Route
+from headgate.limits import BODY_BYTES_MAX
 
 _OPERATIONS = (
     Route(
         "GET",
-        _NAMESPACES,
+        NAMESPACES,
         namespaces.list_namespaces,
         "listNamespaces",
-        parameters=(*_PAGE, Parameter("parent", description="Whose children to list.")),
+        "List namespaces",
+        parameters=(*PAGE, PARENT),
         response=p.NamespaceList,
-        errors=_NO_NAMESPACE,
+        errors=NO_NAMESPACE,
     ),
-    _write(
+    write(
         "POST",
-        _NAMESPACES,
+        NAMESPACES,
         namespaces.create_namespace,
         "createNamespace",
+        "Create a namespace",
         request=p.CreateNamespace,
         response=p.NamespaceAnswer,
         errors=(errors.NamespaceExists,),
     ),
     Route(
         "GET",
-        _NAMESPACE,
+        NAMESPACE,
         namespaces.load_namespace,
         "loadNamespaceMetadata",
+        "Load the properties of a namespace",
         response=p.NamespaceAnswer,
-        errors=_NO_NAMESPACE,
+        errors=NO_NAMESPACE,
     ),
     Route(
         "HEAD",
-        _NAMESPACE,
+        NAMESPACE,
         namespaces.namespace_exists,
         "namespaceExists",
+        "Tell whether a namespace exists",
         status=204,
-        errors=_NO_NAMESPACE,
+        errors=NO_NAMESPACE,
     ),
-    _write(
+    write(
         "DELETE",
-        _NAMESPACE,
+        NAMESPACE,
         namespaces.drop_namespace,
         "dropNamespace",
+        "Drop an empty namespace",
+        parameters=(CASCADE,),
         status=204,
-        errors=(*_NO_NAMESPACE, errors.NamespaceNotEmpty),
+        errors=(*NO_NAMESPACE, errors.NamespaceNotEmpty),
     ),
-    _write(
+    write(
         "POST",
-        f"{_NAMESPACE}/properties",
+        f"{NAMESPACE}/properties",
         namespaces.update_properties,
         "updateProperties",
+        "Set and remove properties of a namespace",
         request=p.UpdateProperties,
         response=p.PropertiesAnswer,
-        errors=(*_NO_NAMESPACE, errors.Unprocessable),
+        errors=(*NO_NAMESPACE, errors.Unprocessable),
     ),
+    *TABLE_ROUTES,
     Route(
         "GET",
-        _TABLES,
-        tables.list_tables,
-        "listTables",
-        parameters=_PAGE,
-        response=p.IdentifierList,
-        errors=_NO_NAMESPACE,
-    ),
-    _write(
-        "POST",
-        _TABLES,
-        tables.create,
-        "createTable",
-        parameters=(_DELEGATION,),
-        request=NewTable,
-        response=p.LoadTableResult,
-        errors=(*_NO_NAMESPACE, errors.TableExists),
-    ),
-    _write(
-        "POST",
-        f"{_NAMESPACE}/register",
-        tables.register,
-        "registerTable",
-        parameters=(_DELEGATION,),
-        request=p.RegisterTable,
-        response=p.LoadTableResult,
-        errors=(*_NO_NAMESPACE, errors.TableExists),
-    ),
-    Route(
-        "GET",
-        _TABLE,
-        tables.load,
-        "loadTable",
-        parameters=(
-            _DELEGATION,
-            Parameter("If-None-Match", place="header", description="ETags the client has."),
-            Parameter("snapshots", description="all, or refs: only those that a branch names."),
-        ),
-        response=p.LoadTableResult,
-        other_statuses=(304,),
-        errors=_NO_TABLE,
-    ),
-    _write(
-        "POST",
-        _TABLE,
-        tables.update,
-        "updateTable",
-        request=p.CommitTable,
-        response=p.LoadTableResult,
-        errors=(*_NO_TABLE, errors.RequirementFailed),
-    ),
-    _write(
-        "DELETE",
-        _TABLE,
-        tables.drop,
-        "dropTable",
-        parameters=(Parameter("purgeRequested", bool, description="Delete its files too."),),
-        status=204,
-        errors=_NO_TABLE,
-    ),
-    Route("HEAD", _TABLE, tables.exists, "tableExists", status=204, errors=_NO_TABLE),
-    _write(
-        "POST",
-        f"{_TABLE}/unregister",
-        tables.unregister,
-        "unregisterTable",
-        response=p.LoadTableResult,
-        errors=_NO_TABLE,
-    ),
-    Route(
-        "GET",
-        f"{_TABLE}/credentials",
-        access.load_credentials,
-        "loadCredentials",
-        response=p.CredentialsAnswer,
-        errors=_NO_TABLE,
-    ),
-    Route(
-        "POST",
-        f"{_TABLE}/sign",
-        access.sign,
-        "signRequest",
-        request=p.SignBody,
-        response=p.SignAnswer,
-        errors=(*_NO_TABLE, errors.Forbidden, errors.Unsupported),
-    ),
-    Route(
-        "POST",
-        f"{_TABLE}/metrics",
-        metrics.report,
-        "reportMetrics",
-        request=p.Report,
-        status=204,
-        errors=_NO_TABLE,
-    ),
-    Route(
-        "POST",
-        f"{_TABLE}/plan",
-        scans.plan,
-        "planTableScan",
-        parameters=(_KEY, _DELEGATION),
-        request=p.PlanScan,
-        errors=_NO_TABLE,
-    ),
-    Route(
-        "GET",
-        f"{_TABLE}/plan/{{plan_id}}",
-        scans.fetch_plan,
-        "fetchPlanningResult",
-        parameters=(_DELEGATION,),
-        errors=(*_NO_TABLE, errors.PlanNotFound),
-    ),
-    Route(
-        "DELETE",
-        f"{_TABLE}/plan/{{plan_id}}",
-        scans.cancel_plan,
-        "cancelPlanning",
-        parameters=(_KEY,),
-        status=204,
-        errors=(*_NO_TABLE, errors.PlanNotFound),
-    ),
-    Route(
-        "POST",
-        f"{_TABLE}/tasks",
-        scans.fetch_tasks,
-        "fetchScanTasks",
-        parameters=(_KEY,),
-        request=p.FetchTasks,
-        errors=(*_NO_TABLE, errors.PlanTaskNotFound),
-    ),
-    _write(
-        "POST",
-        f"{_CATALOG}/tables/rename",
-        tables.rename,
-        "renameTable",
-        request=p.Rename,
-        status=204,
-        errors=(*_NO_TABLE, *_NO_NAMESPACE, errors.TableExists),
-    ),
-    _write(
-        "POST",
-        f"{_CATALOG}/transactions/commit",
-        tables.commit_transaction,
-        "commitTransaction",
-        request=p.CommitTransaction,
-        status=204,
-        errors=(*_NO_TABLE, errors.RequirementFailed),
-    ),
-    Route(
-        "GET",
-        _VIEWS,
+        VIEWS,
         views.list_views,
         "listViews",
-        parameters=_PAGE,
+        "List the views of a namespace",
+        parameters=PAGE,
         response=p.IdentifierList,
-        errors=_NO_NAMESPACE,
+        errors=NO_NAMESPACE,
     ),
-    _write(
+    write(
         "POST",
-        _VIEWS,
+        VIEWS,
         views.create,
         "createView",
+        "Create a view",
         request=p.CreateView,
+        body_bytes_max=BODY_BYTES_MAX,
         response=p.LoadViewResult,
-        errors=(*_NO_NAMESPACE, errors.ViewExists),
+        errors=(*NO_NAMESPACE, errors.ViewExists),
     ),
-    Route("GET", _VIEW, views.load, "loadView", response=p.LoadViewResult, errors=_NO_VIEW),
-    _write(
+    Route(
+        "GET",
+        VIEW,
+        views.load,
+        "loadView",
+        "Load a view",
+        parameters=(REFERENCED_BY,),
+        response=p.LoadViewResult,
+        errors=NO_VIEW,
+    ),
+    write(
         "POST",
-        _VIEW,
+        VIEW,
         views.replace,
         "replaceView",
+        "Commit changes to a view",
         request=p.CommitView,
+        body_bytes_max=BODY_BYTES_MAX,
         response=p.LoadViewResult,
-        errors=(*_NO_VIEW, errors.RequirementFailed),
+        errors=(*NO_VIEW, errors.RequirementFailed),
     ),
-    _write("DELETE", _VIEW, views.drop, "dropView", status=204, errors=_NO_VIEW),
-    Route("HEAD", _VIEW, views.exists, "viewExists", status=204, errors=_NO_VIEW),
-    _write(
+    write("DELETE", VIEW, views.drop, "dropView", "Drop a view", status=204, errors=NO_VIEW),
+    Route(
+        "HEAD",
+        VIEW,
+        views.exists,
+        "viewExists",
+        "Tell whether a view exists",
+        status=204,
+        errors=NO_VIEW,
+    ),
+    write(
         "POST",
-        f"{_CATALOG}/views/rename",
+        f"{CATALOG}/views/rename",
         views.rename,
         "renameView",
+        "Rename a view",
         request=p.Rename,
         status=204,
-        errors=(*_NO_VIEW, *_NO_NAMESPACE, errors.ViewExists),
+        errors=(*NO_VIEW, *NO_NAMESPACE, errors.ViewExists),
     ),
-    _write(
+    write(
         "POST",
-        f"{_NAMESPACE}/register-view",
+        f"{NAMESPACE}/register-view",
         views.register,
         "registerView",
+        "Register a view by its metadata file",
         request=p.RegisterView,
         response=p.LoadViewResult,
-        errors=(*_NO_NAMESPACE, errors.ViewExists),
+        errors=(*NO_NAMESPACE, errors.ViewExists),
     ),
     Route(
         "GET",
-        f"{_NAMESPACE}/functions",
+        f"{NAMESPACE}/functions",
         functions.list_functions,
         "listFunctions",
-        parameters=_PAGE,
+        "List the functions of a namespace",
+        parameters=PAGE,
         response=p.FunctionList,
-        errors=_NO_NAMESPACE,
+        errors=NO_NAMESPACE,
     ),
     Route(
         "GET",
-        f"{_NAMESPACE}/functions/{{function}}",
+        f"{NAMESPACE}/functions/{{function}}",
         functions.load_function,
         "loadFunction",
-        errors=(*_NO_NAMESPACE, errors.FunctionNotFound),
+        "Load a function",
+        response=p.LoadFunctionResult,
+        errors=(*NO_NAMESPACE, errors.FunctionNotFound),
     ),
 )
 
@@ -333,7 +187,8 @@ ROUTES = (
         "/v1/config",
         config.config_handler([_advertised(route) for route in _OPERATIONS]),
         "getConfig",
-        parameters=(Parameter("warehouse", description="The catalog: NAME or METALAKE.NAME."),),
+        "Load the configuration of a catalog",
+        parameters=(WAREHOUSE,),
         response=p.CatalogConfig,
         errors=(errors.CatalogNotFound,),
     ),
@@ -342,7 +197,11 @@ ROUTES = (
         "/v1/oauth/tokens",
         config.get_token,
         "getToken",
+        "Get a token",
+        request=p.TokenForm,
         request_content="application/x-www-form-urlencoded",
+        response=p.TokenAnswer,
+        answers={400: p.OAuthError, 401: p.OAuthError},
     ),
     *_OPERATIONS,
 )

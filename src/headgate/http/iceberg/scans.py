@@ -2,11 +2,17 @@
 
 import msgspec
 
-from headgate.catalog.relations import Relation
-from headgate.catalog.tables import load_table, table_json
-from headgate.http.iceberg.answers import DELEGATION, VENDED, credentials_json
+from headgate.catalog.entities import Kind
+from headgate.catalog.relations import Relation, load_relation
+from headgate.catalog.tables import metadata_json
+from headgate.http.iceberg.delegation import (
+    credentials_for,
+    credentials_json,
+    locations_in,
+    representation_of,
+)
 from headgate.http.iceberg.payloads import FetchTasks, PlanScan
-from headgate.http.iceberg.service import Service, call_of, identifier_of
+from headgate.http.iceberg.service import Service, identifier_of, open_catalog
 from headgate.http.request import JSON_CONTENT, Request, Response, decode
 from headgate.model.wire_names import unquote_segment
 
@@ -45,17 +51,17 @@ async def fetch_tasks(service: Service, request: Request) -> Response:
 
 
 async def _table(service: Service, request: Request) -> tuple[Relation, bytes]:
-    call = call_of(service, request)
-    identifier = await identifier_of(service, call, request, "table")
-    table = await load_table(service.lake, call, identifier)
-    return table, await table_json(service.lake, table)
+    opened = await open_catalog(service, request)
+    identifier = identifier_of(service, opened, request, "table")
+    table = await load_relation(service.lake, opened, identifier, Kind.TABLE)
+    return table, await metadata_json(service.lake, table)
 
 
 async def _with_credentials(
     service: Service, request: Request, table: Relation, answer: bytes
 ) -> Response:
-    if VENDED in request.headers.get(DELEGATION, "").lower():
-        found = await service.lake.storage.credentials(table.entity.location, write=False)
+    if representation_of(request).vended:
+        found = await credentials_for(service, locations_in(table.entity), write=False)
         if found:
             encoded = msgspec.json.encode(credentials_json(found))
             answer = answer[:-1] + b',"storage-credentials":' + encoded + b"}"

@@ -8,6 +8,7 @@ import msgspec
 
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.lake import Lake
+from headgate.catalog.openings import Opened
 from headgate.catalog.paging import Paging, decode_token
 from headgate.catalog.reports import Reports
 from headgate.errors import BadRequest
@@ -31,6 +32,7 @@ class Service(msgspec.Struct, frozen=True):
     metalake: str
     catalog: str
     """Those of requests that name none."""
+    is_writable: bool = True
 
 
 def catalog_name(service: Service, text: str) -> CatalogName:
@@ -51,19 +53,30 @@ def call_of(service: Service, request: Request) -> Call:
     return Call(name, request.principal, _key(request))
 
 
-async def namespace_of(service: Service, call: Call, request: Request) -> Levels:
+async def open_catalog(service: Service, request: Request) -> Opened:
+    """The catalog in the path of a request, as it is now."""
+    return await service.lake.open(call_of(service, request))
+
+
+def separator_of(service: Service, opened: Opened) -> str:
+    """What joins the levels of a namespace in the paths of this catalog."""
+    return service.lake.options.separator if opened.catalog.nested else UNIT_SEPARATOR
+
+
+def namespace_of(service: Service, opened: Opened, request: Request) -> Levels:
     """The namespace in the path of a request."""
-    return await _levels(service, call, request.params["namespace"])
+    return levels_of(request.params["namespace"], separator_of(service, opened))
 
 
-async def parent_of(service: Service, call: Call, request: Request) -> Levels:
+def parent_of(service: Service, opened: Opened, request: Request) -> Levels:
     """The namespace whose children are asked for; empty for the first level."""
-    return await _levels(service, call, request.first_encoded("parent") or "")
+    parent = request.first_encoded("parent") or ""
+    return levels_of(parent, separator_of(service, opened))
 
 
-async def identifier_of(service: Service, call: Call, request: Request, name: str) -> Identifier:
+def identifier_of(service: Service, opened: Opened, request: Request, name: str) -> Identifier:
     """The table, view or function in the path of a request."""
-    namespace = await namespace_of(service, call, request)
+    namespace = namespace_of(service, opened, request)
     return Identifier(namespace, unquote_segment(request.params[name]))
 
 
@@ -81,12 +94,6 @@ def flag(request: Request, name: str) -> bool:
     if text not in {"true", "false"}:
         raise BadRequest(f"Invalid {name}: {text[:80]}", why="it is no truth value", fix="Use true")
     return text == "true"
-
-
-async def _levels(service: Service, call: Call, encoded: str) -> Levels:
-    nested = await service.lake.openings.is_nested(call)
-    separator = service.lake.options.separator if nested else UNIT_SEPARATOR
-    return levels_of(encoded, separator)
 
 
 def _key(request: Request) -> bytes:

@@ -5,17 +5,25 @@ from collections.abc import Sequence
 import msgspec
 
 from headgate.catalog import table_commits, tables
+from headgate.catalog.entities import Kind
 from headgate.catalog.new_tables import NewTable, create_table, register_table, stage_table
+from headgate.catalog.relations import (
+    find_relation,
+    list_relations,
+    load_relation,
+    rename_relation,
+)
 from headgate.catalog.table_commits import TableChange, commit_table
 from headgate.errors import BadRequest
 from headgate.http.iceberg.answers import (
     commit_answer,
     etag,
     is_among,
-    representation_of,
+    made_answer,
     staged_answer,
     table_answer,
 )
+from headgate.http.iceberg.delegation import representation_of
 from headgate.http.iceberg.payloads import (
     CommitTable,
     CommitTransaction,
@@ -26,10 +34,10 @@ from headgate.http.iceberg.payloads import (
 )
 from headgate.http.iceberg.service import (
     Service,
-    call_of,
     flag,
     identifier_of,
     namespace_of,
+    open_catalog,
     paging_of,
 )
 from headgate.http.request import JSON_CONTENT, Request, Response, decode, json_response
@@ -40,41 +48,43 @@ from headgate.model.table_requirements import decode_requirements
 
 async def list_tables(service: Service, request: Request) -> Response:
     """The tables of a namespace."""
-    call = call_of(service, request)
-    namespace = await namespace_of(service, call, request)
-    page = await tables.list_tables(service.lake, call, namespace, paging_of(request))
+    opened = await open_catalog(service, request)
+    namespace = namespace_of(service, opened, request)
+    page = await list_relations(opened, namespace, Kind.TABLE, paging_of(request))
     return json_response(200, IdentifierList(identifiers_json(page.entries), page.next))
 
 
 async def create(service: Service, request: Request) -> Response:
     """Make a table, or stage one."""
-    call = call_of(service, request)
-    namespace = await namespace_of(service, call, request)
+    opened = await open_catalog(service, request)
+    namespace = namespace_of(service, opened, request)
     new = decode(request, NewTable)
-    if new.stage_create:
-        return staged_answer(service, await stage_table(service.lake, call, namespace, new))
-    table = await create_table(service.lake, call, namespace, new)
     identifier = Identifier(namespace, new.name)
-    return await table_answer(service, table, identifier, representation_of(request))
+    form = representation_of(request)
+    if new.stage_create:
+        metadata = await stage_table(service.lake, opened, namespace, new)
+        return await staged_answer(service, opened, identifier, metadata, form)
+    table = await create_table(service.lake, opened, namespace, new)
+    return await made_answer(service, table, identifier, form)
 
 
 async def register(service: Service, request: Request) -> Response:
     """Let a table that lies in storage enter the catalog."""
-    call = call_of(service, request)
+    opened = await open_catalog(service, request)
     body = decode(request, RegisterTable)
-    identifier = Identifier(await namespace_of(service, call, request), body.name)
+    identifier = Identifier(namespace_of(service, opened, request), body.name)
     table = await register_table(
-        service.lake, call, identifier, body.metadata_location, overwrite=body.overwrite
+        service.lake, opened, identifier, body.metadata_location, overwrite=body.overwrite
     )
-    return await table_answer(service, table, identifier, representation_of(request))
+    return await made_answer(service, table, identifier, representation_of(request))
 
 
 async def load(service: Service, request: Request) -> Response:
     """A table, unless the client has it already."""
-    call = call_of(service, request)
-    identifier = await identifier_of(service, call, request, "table")
+    opened = await open_catalog(service, request)
+    identifier = identifier_of(service, opened, request, "table")
     form = representation_of(request, refs=_wants_refs(request))
-    table = await tables.load_table(service.lake, call, identifier)
+    table = await load_relation(service.lake, opened, identifier, Kind.TABLE)
     sent = request.headers.get("if-none-match")
     if sent is not None and is_among(tag := etag(service, table, identifier, form), sent):
         return Response(304, b"", [("ETag", tag)])
@@ -83,58 +93,65 @@ async def load(service: Service, request: Request) -> Response:
 
 async def exists(service: Service, request: Request) -> Response:
     """Whether there is such a table. Its metadata file may be missing: it must be droppable."""
-    call = call_of(service, request)
-    identifier = await identifier_of(service, call, request, "table")
-    await tables.find_table(service.lake, call, identifier)
+    opened = await open_catalog(service, request)
+    identifier = identifier_of(service, opened, request, "table")
+    await find_relation(opened, identifier, Kind.TABLE)
     return Response(204)
 
 
 async def update(service: Service, request: Request) -> Response:
     """Commit changes to a table."""
-    call = call_of(service, request)
-    identifier = await identifier_of(service, call, request, "table")
-    change = _change(identifier, decode(request, CommitTable))
-    table = await commit_table(service.lake, call, change)
+    opened = await open_catalog(service, request)
+    identifier = identifier_of(service, opened, request, "table")
+    body = decode(request, CommitTable)
+    if body.identifier is not None and identifier_in(body.identifier) != identifier:
+        raise BadRequest(
+            f"Invalid commit to {identifier}",
+            why=f"its body names {identifier_in(body.identifier)}",
+            fix="Name the same table in both",
+        )
+    change = _change(identifier, body)
+    table = await commit_table(service.lake, opened, change)
     return await commit_answer(service, table, identifier)
 
 
 async def commit_transaction(service: Service, request: Request) -> Response:
     """Commit changes to several tables, all or none."""
-    call = call_of(service, request)
+    opened = await open_catalog(service, request)
     body = decode(request, CommitTransaction)
     if not body.table_changes:
         raise BadRequest(
             "Invalid transaction", why="it changes no table", fix="Name at least one table"
         )
     changes = [_change(_own_identifier(one), one) for one in body.table_changes]
-    await table_commits.commit_transaction(service.lake, call, changes)
+    await table_commits.commit_transaction(service.lake, opened, changes)
     return Response(204)
 
 
 async def drop(service: Service, request: Request) -> Response:
     """Take a table out of the catalog, and with `purgeRequested` delete its files."""
-    call = call_of(service, request)
-    identifier = await identifier_of(service, call, request, "table")
+    opened = await open_catalog(service, request)
+    identifier = identifier_of(service, opened, request, "table")
     purge = flag(request, "purgeRequested")
-    await tables.drop_table(service.lake, call, identifier, purge=purge)
+    await tables.drop_table(service.lake, opened, identifier, purge=purge)
     return Response(204)
 
 
 async def unregister(service: Service, request: Request) -> Response:
     """Take a table out of the catalog and hand its metadata back."""
-    call = call_of(service, request)
-    identifier = await identifier_of(service, call, request, "table")
-    location, raw = await tables.unregister_table(service.lake, call, identifier)
+    opened = await open_catalog(service, request)
+    identifier = identifier_of(service, opened, request, "table")
+    location, raw = await tables.unregister_table(service.lake, opened, identifier)
     body = b'{"metadata-location":%b,"metadata":%b}' % (msgspec.json.encode(location), raw)
     return Response(200, body, [JSON_CONTENT])
 
 
 async def rename(service: Service, request: Request) -> Response:
     """Give a table another name."""
-    call = call_of(service, request)
+    opened = await open_catalog(service, request)
     body = decode(request, Rename)
     source, target = identifier_in(body.source), identifier_in(body.destination)
-    await tables.rename_table(service.lake, call, source, target)
+    await rename_relation(service.lake, opened, source, target, Kind.TABLE)
     return Response(204)
 
 

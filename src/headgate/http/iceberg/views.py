@@ -3,6 +3,13 @@
 import msgspec
 
 from headgate.catalog import views
+from headgate.catalog.entities import Kind
+from headgate.catalog.relations import (
+    find_relation,
+    list_relations,
+    load_relation,
+    rename_relation,
+)
 from headgate.http.iceberg.answers import view_answer
 from headgate.http.iceberg.payloads import (
     CommitView,
@@ -13,9 +20,9 @@ from headgate.http.iceberg.payloads import (
 )
 from headgate.http.iceberg.service import (
     Service,
-    call_of,
     identifier_of,
     namespace_of,
+    open_catalog,
     paging_of,
 )
 from headgate.http.iceberg.tables import identifier_in, identifiers_json
@@ -25,65 +32,69 @@ from headgate.model.names import Identifier
 
 async def list_views(service: Service, request: Request) -> Response:
     """The views of a namespace."""
-    call = call_of(service, request)
-    namespace = await namespace_of(service, call, request)
-    page = await views.list_views(service.lake, call, namespace, paging_of(request))
+    opened = await open_catalog(service, request)
+    namespace = namespace_of(service, opened, request)
+    page = await list_relations(opened, namespace, Kind.VIEW, paging_of(request))
     return json_response(200, IdentifierList(identifiers_json(page.entries), page.next))
 
 
 async def create(service: Service, request: Request) -> Response:
     """Make a view."""
-    call = call_of(service, request)
+    opened = await open_catalog(service, request)
     new = decode(request, CreateView)
-    identifier = Identifier(await namespace_of(service, call, request), new.name)
-    view = await views.create_view(service.lake, call, identifier, msgspec.to_builtins(new))
+    identifier = Identifier(namespace_of(service, opened, request), new.name)
+    view = await views.create_view(service.lake, opened, identifier, msgspec.to_builtins(new))
     return await view_answer(service, view)
 
 
 async def register(service: Service, request: Request) -> Response:
     """Let a view that lies in storage enter the catalog."""
-    call = call_of(service, request)
+    opened = await open_catalog(service, request)
     body = decode(request, RegisterView)
-    identifier = Identifier(await namespace_of(service, call, request), body.name)
-    view = await views.register_view(service.lake, call, identifier, body.metadata_location)
+    identifier = Identifier(namespace_of(service, opened, request), body.name)
+    view = await views.register_view(service.lake, opened, identifier, body.metadata_location)
     return await view_answer(service, view)
 
 
 async def load(service: Service, request: Request) -> Response:
     """A view."""
-    call = call_of(service, request)
-    identifier = await identifier_of(service, call, request, "view")
-    return await view_answer(service, await views.load_view(service.lake, call, identifier))
+    opened = await open_catalog(service, request)
+    identifier = identifier_of(service, opened, request, "view")
+    return await view_answer(
+        service, await load_relation(service.lake, opened, identifier, Kind.VIEW)
+    )
 
 
 async def exists(service: Service, request: Request) -> Response:
     """Whether there is such a view. Its metadata file may be missing: it must be droppable."""
-    call = call_of(service, request)
-    identifier = await identifier_of(service, call, request, "view")
-    await views.find_view(service.lake, call, identifier)
+    opened = await open_catalog(service, request)
+    identifier = identifier_of(service, opened, request, "view")
+    await find_relation(opened, identifier, Kind.VIEW)
     return Response(204)
 
 
 async def replace(service: Service, request: Request) -> Response:
     """Commit changes to a view."""
-    call = call_of(service, request)
-    identifier = await identifier_of(service, call, request, "view")
+    opened = await open_catalog(service, request)
+    identifier = identifier_of(service, opened, request, "view")
     body = decode(request, CommitView)
-    view = await views.update_view(service.lake, call, identifier, body.requirements, body.updates)
+    view = await views.update_view(
+        service.lake, opened, identifier, body.requirements, body.updates
+    )
     return await view_answer(service, view)
 
 
 async def drop(service: Service, request: Request) -> Response:
     """Take a view out of the catalog."""
-    call = call_of(service, request)
-    await views.drop_view(service.lake, call, await identifier_of(service, call, request, "view"))
+    opened = await open_catalog(service, request)
+    await views.drop_view(service.lake, opened, identifier_of(service, opened, request, "view"))
     return Response(204)
 
 
 async def rename(service: Service, request: Request) -> Response:
     """Give a view another name."""
-    call = call_of(service, request)
+    opened = await open_catalog(service, request)
     body = decode(request, Rename)
     source, target = identifier_in(body.source), identifier_in(body.destination)
-    await views.rename_view(service.lake, call, source, target)
+    await rename_relation(service.lake, opened, source, target, Kind.VIEW)
     return Response(204)

@@ -46,11 +46,10 @@ async def list_reports(services: ReportServices, request: Request) -> Response:
     metalake, catalog, table = (
         unquote_segment(request.params[name]) for name in ("metalake", "catalog", "table")
     )
-    call = Call(CatalogName(metalake, catalog))
-    nested = await services.lake.openings.is_nested(call)
-    separator = services.lake.options.separator if nested else UNIT_SEPARATOR
+    opened = await services.lake.open(Call(CatalogName(metalake, catalog)))
+    separator = services.lake.options.separator if opened.catalog.nested else UNIT_SEPARATOR
     namespace = levels_of(request.params["namespace"], separator)
-    found = await services.reports.list(call, Identifier(namespace, table))
+    found = await services.reports.list(opened, Identifier(namespace, table))
     reports = [
         StoredReport(one.received_ms, one.principal, msgspec.json.decode(one.report))
         for one in found

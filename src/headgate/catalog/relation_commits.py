@@ -1,0 +1,256 @@
+"""Commits that bring tables and views into new states: prepared on what is there, made if it still
+is.
+
+Everything that takes time happens before the commit: checks, new metadata, its file. The commit
+itself only compares: if something is no longer as it was, all is prepared again on what it is now.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from headgate.catalog.calls import Call, Done
+from headgate.catalog.entities import Entry, Kind, TableEntity
+from headgate.catalog.lake import Lake
+from headgate.catalog.metadata_files import memo, next_file, worked_out
+from headgate.catalog.namespaces import require_namespace
+from headgate.catalog.naming import NAMES, RELATIONS, NamesDraft
+from headgate.catalog.openings import Opened
+from headgate.catalog.purging import are_purges_pending
+from headgate.catalog.relations import ENTITIES, Relation, discard_files, entry_of, written
+from headgate.catalog.reservations import check_locations, locations_of, move
+from headgate.errors import CommitTimedOut, LocationTaken
+from headgate.kernel.draft import Draft
+from headgate.limits import (
+    PURGE_POLL_SECONDS,
+    PURGE_WAIT_SECONDS,
+    RECORDED_RELATIONS_MAX,
+    TABLE_COMMIT_TRIES_MAX,
+)
+from headgate.model import table_metadata, view_metadata
+from headgate.model.names import Identifier
+from headgate.model.table_metadata import TableMetadata
+from headgate.model.view_metadata import ViewMetadata
+
+Metadata = TableMetadata | ViewMetadata
+
+
+class Change(NamedTuple):
+    """A new state of a table or view, worked out on the state before."""
+
+    identifier: Identifier
+    kind: Kind
+    before: Relation | None
+    entity: TableEntity
+    metadata: Metadata
+    raw: bytes
+    is_written: bool = True
+    """Its metadata file is still to be written."""
+    expired: Sequence[str] = ()
+    """Files that nobody needs afterwards."""
+
+    @property
+    def is_real(self) -> bool:
+        """Something changes at all."""
+        return self.before is None or self.entity is not self.before.entity
+
+
+Prepare = Callable[[Opened], Awaitable[Sequence[Change]]]
+
+
+class _MovedError(Exception):
+    """Something is no longer in the state its change was worked out on."""
+
+
+async def commit_relations(
+    lake: Lake, opened: Opened, what: str, prepare: Prepare
+) -> list[Relation]:
+    """Make changes, all or none; what they made, also if an earlier delivery of the call did."""
+    deadline = lake.kernel.clock.seconds() + PURGE_WAIT_SECONDS
+    tries = 0
+    while tries < TABLE_COMMIT_TRIES_MAX:
+        done = await lake.done_before(opened, what)
+        if done is not None:
+            return await _recorded(opened, done)
+        try:
+            return await _commit(lake, opened, what, await prepare(opened))
+        except _MovedError:
+            tries += 1
+        except LocationTaken:  # perhaps by a dropped table that is being deleted: soon it is free
+            late = lake.kernel.clock.seconds() >= deadline
+            if late or not await are_purges_pending(opened):
+                raise
+            await lake.kernel.clock.sleep(PURGE_POLL_SECONDS)
+        opened = await lake.open(opened.call)
+    raise CommitTimedOut(
+        f"Not done: {what}", why="others were first, again and again", fix="Try again"
+    )
+
+
+async def new_state(
+    lake: Lake,
+    opened: Opened,
+    identifier: Identifier,
+    metadata: Metadata,
+    before: Relation | None = None,
+) -> Change:
+    """The change of a table or view to this metadata, in a file that has yet to be written."""
+    is_large = before is not None and before.entity.is_large
+    raw = await worked_out(is_large, _encode, metadata)
+    previous = before.entity.metadata_location if before else None
+    file = next_file(metadata.location, metadata.properties, previous, lake.new_uuid())
+    entity = _entity(lake, opened, metadata, raw, file, before)
+    await check_locations(opened, entity.reserved, before.holding if before else None)
+    return Change(identifier, _kind(metadata), before, entity, metadata, raw)
+
+
+class Found(NamedTuple):
+    """A metadata file that is there already."""
+
+    file: str
+    raw: bytes
+    metadata: Metadata
+
+
+async def known_state(
+    lake: Lake,
+    opened: Opened,
+    identifier: Identifier,
+    found: Found,
+    before: Relation | None = None,
+) -> Change:
+    """The change of a table or view to the metadata in a file that is there."""
+    file, raw, metadata = found
+    entity = _entity(lake, opened, metadata, raw, file, before)
+    await check_locations(opened, entity.reserved, before.holding if before else None)
+    return Change(identifier, _kind(metadata), before, entity, metadata, raw, is_written=False)
+
+
+def same_state(identifier: Identifier, before: Relation, metadata: Metadata) -> Change:
+    """No change, if nobody else makes one."""
+    kind = _kind(metadata)
+    return Change(identifier, kind, before, before.entity, metadata, b"", is_written=False)
+
+
+async def _commit(
+    lake: Lake, opened: Opened, what: str, changes: Sequence[Change]
+) -> list[Relation]:
+    """Write the files and swap everything to them; `_MovedError` if something changed meanwhile."""
+    entries: list[Entry] = []
+
+    def attempt(draft: Draft) -> Done:
+        entries[:] = [_apply(draft, change) for change in changes]
+        real = [change for change in changes if change.is_real]
+        if real:
+            draft.note(_note(opened.call, real))
+        return _outcome(entries)
+
+    files = lake.files(opened)
+    contents = {one.entity.metadata_location: one.raw for one in changes if one.is_written}
+    try:
+        async with written(files, contents):
+            done = await lake.commit(opened, what, attempt)
+    except _MovedError:
+        await discard_files(files, list(contents))
+        raise
+    if done.repeated:
+        await discard_files(files, list(contents))
+        return await _recorded(opened, done)
+    for entry, change in zip(entries, changes, strict=True):
+        if change.is_real:
+            lake.metadata.keep(entry.object, change.raw, change.metadata)
+    await discard_files(files, [file for change in changes for file in change.expired])
+    return [
+        Relation(opened, entry, change.entity)
+        for entry, change in zip(entries, changes, strict=True)
+    ]
+
+
+def _apply(draft: Draft, change: Change) -> Entry:
+    """Bring one table or view into its new state, if it still is in the old one; its new entry."""
+    names = NamesDraft(draft.index(NAMES))
+    old = entry_of(names, change.identifier)
+    before = change.before
+    if old != (before.entry if before else None):
+        raise _MovedError
+    if old is not None and not change.is_real:
+        return old
+    parent = require_namespace(names, change.identifier.namespace)
+    # Another table under the same name is another entity: no right of the old one reaches it.
+    same = old is not None and before is not None and before.entity.uuid == change.entity.uuid
+    id = old.id if old is not None and same else draft.new_id()
+    owner = old.owner if old is not None and same else 0
+    entry = Entry(change.kind, id, draft.stage(change.entity), owner)
+    move(draft, change.entity.reserved, id, before.holding if before else None)
+    names.put(parent.id, RELATIONS, change.identifier.name, entry)
+    if old is not None:
+        draft.discard(old.object)
+    return entry
+
+
+def _outcome(entries: Sequence[Entry]) -> Done:
+    """What a repetition needs to answer the same: the very states that were made.
+
+    Of a large transaction it needs nothing: its answer is empty.
+    """
+    if len(entries) > RECORDED_RELATIONS_MAX:
+        return Done([])
+    return Done([number for one in entries for number in (one.kind, one.id, one.object)])
+
+
+async def _recorded(opened: Opened, done: Done) -> list[Relation]:
+    """What an earlier delivery of the call made, as it was then."""
+    entries = [
+        Entry(Kind(kind), id, object)
+        for kind, id, object in zip(done.ids[::3], done.ids[1::3], done.ids[2::3], strict=True)
+    ]
+    return [
+        Relation(opened, entry, await opened.head.get(entry.object, ENTITIES[entry.kind]))
+        for entry in entries
+    ]
+
+
+def _note(call: Call, changes: Sequence[Change]) -> dict[str, object]:
+    """What the change log says."""
+    done = [
+        {
+            "do": "alter" if change.before else "create",
+            "kind": change.kind.name.lower(),
+            "name": change.identifier,
+        }
+        for change in changes
+    ]
+    if len(done) == 1:
+        return {**done[0], "by": call.principal}
+    return {"do": "transaction", "changes": done, "by": call.principal}
+
+
+def _entity(
+    lake: Lake,
+    opened: Opened,
+    metadata: Metadata,
+    raw: bytes,
+    file: str,
+    before: Relation | None,
+) -> TableEntity:
+    now_ms = lake.now_ms()
+    return ENTITIES[_kind(metadata)](
+        metadata.table_uuid if isinstance(metadata, TableMetadata) else metadata.view_uuid,
+        metadata.location,
+        file,
+        memo(raw),
+        locations_of(metadata.location, metadata.properties),
+        before.entity.created_ms if before else now_ms,
+        before.entity.created_by if before else opened.call.principal,
+        now_ms,
+        opened.call.principal,
+    )
+
+
+def _encode(metadata: Metadata) -> bytes:
+    if isinstance(metadata, TableMetadata):
+        return table_metadata.encode(metadata)
+    return view_metadata.encode(metadata)
+
+
+def _kind(metadata: Metadata) -> Kind:
+    return Kind.TABLE if isinstance(metadata, TableMetadata) else Kind.VIEW

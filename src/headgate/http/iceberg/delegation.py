@@ -1,0 +1,90 @@
+"""How a client reaches the files of a table: with credentials of its own, or with signatures."""
+
+import msgspec
+
+from headgate.catalog.calls import CatalogName
+from headgate.catalog.entities import TableEntity
+from headgate.catalog.ports import StorageCredential
+from headgate.http.iceberg.service import Service, prefix_of
+from headgate.http.request import Request
+from headgate.model.names import Identifier
+from headgate.model.wire_names import UNIT_SEPARATOR, encoded
+
+DELEGATION = "x-iceberg-access-delegation"
+VENDED, SIGNED = "vended-credentials", "remote-signing"
+EXPIRES = "s3.session-token-expires-at-ms"
+
+
+class Representation(msgspec.Struct, frozen=True):
+    """Which of its forms a table is wanted in."""
+
+    refs: bool = False
+    vended: bool = False
+    signed: bool = False
+
+    @property
+    def letter(self) -> str:
+        """Tells the forms apart in an ETag."""
+        return "abcdefgh"[self.refs + 2 * self.vended + 4 * self.signed]
+
+
+def representation_of(request: Request, *, refs: bool = False) -> Representation:
+    """The form a request asks for."""
+    asked = request.headers.get(DELEGATION)
+    if asked is None:
+        return Representation(refs)
+    wanted = {one.strip().lower() for one in asked.split(",")}
+    return Representation(refs, VENDED in wanted, SIGNED in wanted)
+
+
+async def credentials_for(
+    service: Service, locations: tuple[str, ...], *, write: bool
+) -> list[StorageCredential]:
+    """Credentials for all that a table writes to; a server that only reads gives no more."""
+    storage = service.lake.storage
+    return [
+        credential
+        for location in locations
+        for credential in await storage.credentials(location, write=write and service.is_writable)
+    ]
+
+
+def locations_in(entity: TableEntity) -> tuple[str, ...]:
+    """Where a table writes to, its own location as its metadata spells it."""
+    return (entity.location, *entity.reserved[1:])
+
+
+def credentials_json(credentials: list[StorageCredential]) -> list[dict[str, object]]:
+    """Credentials as clients read them."""
+    return [{"prefix": one.prefix, "config": one.config} for one in credentials]
+
+
+def access_config(
+    service: Service,
+    catalog: CatalogName,
+    identifier: Identifier,
+    location: str,
+    *,
+    form: Representation,
+    credentials: list[StorageCredential],
+) -> dict[str, str]:
+    """What a client has to know besides: where the store is, who renews and who signs."""
+    config = dict(service.lake.storage.client_config(location))
+    table = _table_path(catalog, identifier)
+    if any(EXPIRES in one.config for one in credentials):
+        config["client.refresh-credentials-endpoint"] = f"{table}/credentials"
+    if form.signed and not credentials and location.startswith(("s3://", "s3a://", "s3n://")):
+        config |= {
+            "s3.remote-signing-enabled": "true",
+            "s3.signer": "S3V4RestSigner",
+            "s3.signer.endpoint": f"{table}/sign",
+            "signer.endpoint": f"{table}/sign",
+        }
+    return config
+
+
+def _table_path(catalog: CatalogName, identifier: Identifier) -> str:
+    """The path of a table as any catalog reads it, nested or not."""
+    namespace = encoded(identifier.namespace, UNIT_SEPARATOR)
+    table = encoded((identifier.name,), UNIT_SEPARATOR)
+    return f"v1/{prefix_of(catalog)}/namespaces/{namespace}/tables/{table}"
