@@ -2,7 +2,9 @@
 
 import asyncio
 import zlib
-from functools import lru_cache
+from collections import OrderedDict
+from collections.abc import Hashable
+from functools import lru_cache, partial
 
 import zstandard
 
@@ -11,6 +13,7 @@ COMPRESS_IN_THREAD_ABOVE_BYTES = 65_536  # about a millisecond; both libraries r
 LEVEL = 1  # the answer is wanted now: higher levels cost more time than they save
 GZIP_FORMAT = 31  # window bits of zlib that mean "with a gzip header"
 CODINGS = ("zstd", "gzip")  # the better first
+ENTRY_BYTES = 300  # that a kept body takes besides itself
 
 
 @lru_cache(maxsize=256)
@@ -28,6 +31,46 @@ async def compress(body: bytes, coding: str) -> bytes:
     if len(body) > COMPRESS_IN_THREAD_ABOVE_BYTES:
         return await asyncio.to_thread(compress_now, body, coding)
     return compress_now(body, coding)
+
+
+class CompressedBodies:
+    """Bodies that were compressed, by what they are a function of: the next one is not.
+
+    There is room for so many bytes; what was not asked for longest goes first.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._kept: OrderedDict[tuple[Hashable, str], bytes] = OrderedDict()
+        self._under_way: dict[tuple[Hashable, str], asyncio.Task[bytes]] = {}
+
+    async def get(self, key: Hashable, body: bytes, coding: str) -> bytes:
+        """The body in this coding; of several who ask at once, one waits for the other."""
+        place = key, coding
+        kept = self._kept.get(place)
+        if kept is not None:
+            self._kept.move_to_end(place)
+            return kept
+        task = self._under_way.get(place)
+        if task is None:
+            task = asyncio.create_task(compress(body, coding))
+            self._under_way[place] = task
+            task.add_done_callback(partial(self._keep, place))
+        return await asyncio.shield(task)  # who goes away does not spoil it for others
+
+    def _keep(self, place: tuple[Hashable, str], task: asyncio.Task[bytes]) -> None:
+        del self._under_way[place]
+        if task.cancelled() or task.exception() is not None:
+            return
+        compressed = task.result()
+        if ENTRY_BYTES + len(compressed) > self._bytes_max:
+            return
+        self._kept[place] = compressed
+        self._bytes += ENTRY_BYTES + len(compressed)
+        while self._bytes > self._bytes_max:
+            _, evicted = self._kept.popitem(last=False)
+            self._bytes -= ENTRY_BYTES + len(evicted)
 
 
 def compress_now(body: bytes, coding: str) -> bytes:

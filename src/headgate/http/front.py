@@ -25,12 +25,22 @@ from headgate.errors import (
 )
 from headgate.http.access_log import AccessLog, Exchange
 from headgate.http.admission import Admission
-from headgate.http.compression import COMPRESS_ABOVE_BYTES, choose_coding, compress
+from headgate.http.compression import (
+    COMPRESS_ABOVE_BYTES,
+    CompressedBodies,
+    choose_coding,
+    compress,
+)
 from headgate.http.database_reads import count_reads
 from headgate.http.measures import Measures
 from headgate.http.request import Request, Response, headers_by_name
 from headgate.http.router import Match, Router, Surface, Unmatched
-from headgate.limits import BODY_BYTES_MAX, REQUEST_SECONDS_MAX, REQUESTS_MAX
+from headgate.limits import (
+    BODY_BYTES_MAX,
+    COMPRESSED_ANSWERS_BYTES,
+    REQUEST_SECONDS_MAX,
+    REQUESTS_MAX,
+)
 
 UNMATCHED = "unmatched"
 GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -50,6 +60,7 @@ class FrontOptions(msgspec.Struct, frozen=True):
     requests_max: int = REQUESTS_MAX
     request_seconds_max: float = REQUEST_SECONDS_MAX
     body_bytes_max: int = BODY_BYTES_MAX
+    """Of any request; routes have bounds of their own below it."""
 
 
 class Front:
@@ -72,6 +83,7 @@ class Front:
         self._options = options
         self._admission = Admission(options.requests_max, options.request_seconds_max, clock)
         self._log = AccessLog()
+        self._compressed = CompressedBodies(COMPRESSED_ANSWERS_BYTES)
         self._router = Router(())
         self._loop: asyncio.AbstractEventLoop | None = None
         """Kept, because asking for it is a system call before Python 3.12."""
@@ -103,23 +115,19 @@ class Front:
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         began = self._clock.seconds()
         reads = count_reads()
-        headers = headers_by_name(scope["headers"])
-        request = Request(
-            scope["method"],
-            scope["raw_path"].decode("latin-1"),
-            raw_query=scope["query_string"].decode("latin-1"),
-            headers=headers,
-            id=self._request_id(headers.get("x-request-id")),
-        )
+        request = self._request(scope)
         match = self._router.match(request.method, request.path)
-        if isinstance(match, Match):
+        if not (scope["raw_path"].isascii() and scope["query_string"].isascii()):
+            route, path = None, UNMATCHED
+            response = self._router.dialect_of(request.path).answer(_not_ascii())
+        elif isinstance(match, Match):
             route, path = match.route, match.surface.prefix + match.route.template
             request.params = match.params
             response = await self._admit(match, request, receive)
         else:
             route, path = None, UNMATCHED
             response = _unmatched(match, request)
-        body = await _ready(response, request)
+        body = await self._ready(response, request)
         await _send(response, body, request, send)
         seconds = self._clock.seconds() - began
         self._measures.count(route, path, response.status, seconds, reads.count)
@@ -130,6 +138,17 @@ class Front:
             exchange.bytes = len(body)
             exchange.reads = reads.count
             self._log.add(exchange)
+
+    def _request(self, scope: Message) -> Request:
+        """The request, its body not yet read. What is not ASCII is refused, and logged escaped."""
+        headers = headers_by_name(scope["headers"])
+        return Request(
+            scope["method"],
+            scope["raw_path"].decode("ascii", "backslashreplace"),
+            raw_query=scope["query_string"].decode("ascii", "backslashreplace"),
+            headers=headers,
+            id=self._request_id(headers.get("x-request-id")),
+        )
 
     def _request_id(self, given: str | None) -> str:
         """The client's own id if it can be put into a log as it is, else a new one."""
@@ -160,7 +179,8 @@ class Front:
         dialect = match.surface.dialect
         try:
             if _has_body(request):
-                request.body = await self._read_body(request, receive)
+                limit = min(self._options.body_bytes_max, match.route.body_bytes_max)
+                request.body = await _read_body(request, receive, limit)
             return await match.route.handler(match.surface.services, request)
         except HeadgateError as error:
             response = dialect.answer(error)
@@ -174,31 +194,6 @@ class Front:
                 f"Headgate failed unexpectedly. Its log says more about request {request.id}",
             )
 
-    async def _read_body(self, request: Request, receive: Receive) -> bytes:
-        """The whole body. Of one that is too large some more is read, and thrown away: a client
-        that is still sending when the connection ends would never see our answer."""
-        limit = self._options.body_bytes_max
-        length = request.headers.get("content-length", "")
-        too_large = length.isdecimal() and int(length) > limit
-        chunks: list[bytes] = []
-        total = 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise BadRequest("the request is not complete", why="the client went away")
-            chunk = message.get("body", b"")
-            total += len(chunk)
-            if too_large or total > limit:
-                too_large = True
-                chunks.clear()
-            else:
-                chunks.append(chunk)
-            if not message.get("more_body", False) or total > 2 * limit:
-                break
-        if too_large:
-            raise _too_large(limit)
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
     def _late(self, match: Match, request: Request) -> HeadgateError:
         seconds = self._options.request_seconds_max
         what = f"{match.route.operation} was given up"
@@ -208,6 +203,25 @@ class Front:
                 what, why="its time was up", fix="Read what it was to change before trying again"
             )
         return Unavailable(what, why="its time was up", fix="Try again")
+
+    async def _ready(self, response: Response, request: Request) -> bytes:
+        """The body as it is sent: one piece, and compressed if that is asked for and worth it."""
+        body = response.body
+        if type(body) is list:
+            body = b"".join(body)
+        body = cast("bytes", body)
+        if len(body) <= COMPRESS_ABOVE_BYTES:
+            return body
+        if any(name.lower() == "content-encoding" for name, _ in response.headers):
+            return body
+        response.headers.append(("vary", "accept-encoding"))
+        coding = choose_coding(request.headers.get("accept-encoding", ""))
+        if coding is None:
+            return body
+        response.headers.append(("content-encoding", coding))
+        if response.key is None:
+            return await compress(body, coding)
+        return await self._compressed.get(response.key, body, coding)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """ASGI's lifespan: opened and closed by messages."""
@@ -228,6 +242,31 @@ def _has_body(request: Request) -> bool:
     return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
 
+async def _read_body(request: Request, receive: Receive, limit: int) -> bytes:
+    """The whole body. Of one that is too large some more is read, and thrown away: a client
+    that is still sending when the connection ends would never see our answer."""
+    length = request.headers.get("content-length", "")
+    too_large = length.isdecimal() and int(length) > limit
+    chunks: list[bytes] = []
+    total = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise BadRequest("the request is not complete", why="the client went away")
+        chunk = message.get("body", b"")
+        total += len(chunk)
+        if too_large or total > limit:
+            too_large = True
+            chunks.clear()
+        else:
+            chunks.append(chunk)
+        if not message.get("more_body", False) or total > 2 * limit:
+            break
+    if too_large:
+        raise _too_large(limit)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
 def _unmatched(match: Unmatched, request: Request) -> Response:
     dialect = match.dialect
     if not match.allowed:
@@ -242,24 +281,6 @@ def _unmatched(match: Unmatched, request: Request) -> Response:
     )
     response.headers.append(("allow", allowed))
     return response
-
-
-async def _ready(response: Response, request: Request) -> bytes:
-    """The body as it is sent: in one piece, and compressed if that is asked for and worth it."""
-    body = response.body
-    if type(body) is list:
-        body = b"".join(body)
-    body = cast("bytes", body)
-    if len(body) <= COMPRESS_ABOVE_BYTES:
-        return body
-    if any(name.lower() == "content-encoding" for name, _ in response.headers):
-        return body
-    response.headers.append(("vary", "accept-encoding"))
-    coding = choose_coding(request.headers.get("accept-encoding", ""))
-    if coding is None:
-        return body
-    response.headers.append(("content-encoding", coding))
-    return await compress(body, coding)
 
 
 async def _send(response: Response, body: bytes, request: Request, send: Send) -> None:
@@ -278,6 +299,14 @@ def _about(request: Request) -> dict[str, object]:
 def _too_many(count: int) -> Overloaded:
     return Overloaded(
         "the server is busy", why=f"{count} requests are under way", fix="Try again later"
+    )
+
+
+def _not_ascii() -> BadRequest:
+    return BadRequest(
+        "Cannot read the request",
+        why="its path or query has characters that are not ASCII",
+        fix="Encode text as UTF-8, then percent-encode the bytes",
     )
 
 

@@ -12,6 +12,8 @@ from headgate.http.router import Parameter, Route, Surface
 
 EVERYWHERE: tuple[type[HeadgateError], ...] = (BadRequest, Overloaded, Unavailable, HeadgateError)
 """Errors that any route can answer with."""
+LIMITED = (Overloaded, Unavailable)
+"""Those of requests that are too many or take too long: probes have no such limits."""
 NO_CONTENT = 204
 Json = dict[str, Any]
 
@@ -35,7 +37,8 @@ def _schemas(routes: Iterable[Route]) -> tuple[dict[Any, Json], Json]:
     """The schema of each type that routes name, and the components that these refer to."""
     types: list[Any] = [ErrorAnswer, str]
     for route in routes:
-        types += [route.request, route.response, *(item.type for item in route.parameters)]
+        types += [route.request, route.response, *route.answers.values()]
+        types += [item.type for item in route.parameters]
     wanted = list(dict.fromkeys(type for type in types if type is not None))
     schemas, components = msgspec.json.schema_components(
         wanted, ref_template="#/components/schemas/{name}"
@@ -78,11 +81,16 @@ def _responses(route: Route, dialect: Dialect, schemas: Mapping[Any, Json]) -> J
     if route.response is not None:
         content = {route.content: {"schema": schemas[route.response]}}
         responses[str(route.status)]["content"] = content
+    for status, type in route.answers.items():
+        content = {"application/json": {"schema": schemas[type]}}
+        responses[str(status)] = {"description": HTTPStatus(status).phrase, "content": content}
     for status, types in sorted(_error_types(route, dialect).items()):
         response = responses.setdefault(str(status), {"description": ""})
         response["description"] = ", ".join(filter(None, (response["description"], *types)))
         if route.method != "HEAD":
-            response["content"] = {"application/json": {"schema": schemas[ErrorAnswer]}}
+            own = [schemas[route.answers[status]]] if status in route.answers else []
+            schema = {"anyOf": [*own, schemas[ErrorAnswer]]} if own else schemas[ErrorAnswer]
+            response["content"] = {"application/json": {"schema": schema}}
     return responses
 
 
@@ -90,6 +98,8 @@ def _error_types(route: Route, dialect: Dialect) -> dict[int, list[str]]:
     """The types of errors that this route answers with, by status."""
     found: dict[int, list[str]] = {}
     for cls in (*EVERYWHERE, *route.errors):
+        if route.probe and cls in LIMITED:
+            continue
         problem = dialect.problem_of(cls)
         types = found.setdefault(problem.status, [])
         if problem.type not in types:

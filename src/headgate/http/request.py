@@ -1,6 +1,6 @@
 """What a handler gets and gives: requests, responses, and JSON bodies in both directions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 from urllib.parse import unquote_plus
 
@@ -65,6 +65,9 @@ class Response(msgspec.Struct, eq=False):
     status: int
     body: bytes | list[bytes] = b""
     headers: list[tuple[str, str]] = []
+    key: Hashable | None = None
+    """What the body is a function of, if it is worth keeping compressed. All routes share one
+    space of keys, so one begins with the name of its kind."""
 
 
 JSON_CONTENT = ("content-type", "application/json")

@@ -3,7 +3,7 @@
 A path is split first and decoded later, by the handler: `%2F` inside of a name is no separator.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from headgate.errors import HeadgateError
 from headgate.http.problems import Dialect
 from headgate.http.request import Request, Response
+from headgate.limits import SHORT_BODY_BYTES_MAX
 
 Handler = Callable[[Any, Request], Awaitable[Response]]
 """Called with the services of its surface."""
@@ -46,10 +47,14 @@ class Route(msgspec.Struct, frozen=True, eq=False):
     content: str = "application/json"
     """The content type of the answer."""
     request_content: str = "application/json"
+    body_bytes_max: int = SHORT_BODY_BYTES_MAX
+    """What is larger is refused before it is read whole: decoding it would hold up all others."""
     status: int = 200
     """Of a success."""
     other_statuses: tuple[int, ...] = ()
     """Of other answers that are no errors and have no body, as 304."""
+    answers: Mapping[int, Any] = {}
+    """The types of answers of other statuses that are not the dialect's errors, for documents."""
     errors: tuple[type[HeadgateError], ...] = ()
     """What can go wrong here besides what can go wrong everywhere."""
     writes: bool = False
@@ -125,16 +130,16 @@ class Router:
             values.clear()
             node = _find(self._root, parts, 1, values)
         if node is None:
-            return Unmatched((), self._dialect(path))
+            return Unmatched((), self.dialect_of(path))
         target = node.targets.get(method)
         if target is None and method == "HEAD":
             target = node.targets.get("GET")
         if target is None:
-            return Unmatched(tuple(node.targets), self._dialect(path))
+            return Unmatched(tuple(node.targets), self.dialect_of(path))
         route, names, surface = target
         return Match(route, dict(zip(names, values, strict=True)), surface)
 
-    def _dialect(self, path: str) -> Dialect:
+    def dialect_of(self, path: str) -> Dialect:
         """Of the surface that this path would belong to; the last one has the shortest prefix."""
         for surface in self.surfaces:
             if path.startswith(f"{surface.prefix}/"):

@@ -1,5 +1,6 @@
 """Which coding is used, and that it can be undone."""
 
+import asyncio
 import zlib
 
 import pytest
@@ -7,6 +8,8 @@ import zstandard
 
 from headgate.http.compression import (
     COMPRESS_IN_THREAD_ABOVE_BYTES,
+    ENTRY_BYTES,
+    CompressedBodies,
     choose_coding,
     compress,
 )
@@ -42,3 +45,53 @@ async def test_what_is_compressed_comes_back(size: int) -> None:
 
     assert zlib.decompress(await compress(body, "gzip"), 31) == body
     assert zstandard.decompress(await compress(body, "zstd")) == body
+
+
+class Counted:
+    """Compresses by marking, and counts how often."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        monkeypatch.setattr("headgate.http.compression.compress_now", self)
+
+    def __call__(self, body: bytes, coding: str) -> bytes:
+        self.count += 1
+        return coding.encode() + body
+
+
+async def test_what_was_not_asked_for_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many bytes are kept, and no more."""
+    counted = Counted(monkeypatch)
+    bodies = CompressedBodies(2 * (ENTRY_BYTES + 10))
+    for key in ("a", "b", "a", "c", "a"):
+        assert await bodies.get(key, b"123456", "gzip") == b"gzip123456"
+    assert counted.count == 3
+
+    await bodies.get("b", b"123456", "gzip")
+    assert counted.count == 4
+
+
+async def test_what_is_larger_than_all_room_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And drives nothing else out."""
+    counted = Counted(monkeypatch)
+    bodies = CompressedBodies(ENTRY_BYTES + 10)
+    await bodies.get("a", b"123456", "gzip")
+    await bodies.get("b", b"1234567", "gzip")
+    await bodies.get("b", b"1234567", "gzip")
+    await bodies.get("a", b"123456", "gzip")
+
+    assert counted.count == 3
+
+
+async def test_who_goes_away_does_not_spoil_it_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several wait for one compression, and one of them is cancelled."""
+    counted = Counted(monkeypatch)
+    bodies = CompressedBodies(10_000)
+    first = asyncio.create_task(bodies.get("a", b"1", "gzip"))
+    second = asyncio.create_task(bodies.get("a", b"1", "gzip"))
+    await asyncio.sleep(0)
+    first.cancel()
+
+    assert await second == b"gzip1"
+    assert first.cancelled()
+    assert counted.count == 1

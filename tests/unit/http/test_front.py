@@ -3,13 +3,16 @@
 import asyncio
 import json
 import logging
+import zlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
 import pytest
+import zstandard
 
 from headgate import errors
 from headgate.clock import SystemClock
+from headgate.http.compression import compress_now
 from headgate.http.front import Front, FrontOptions, Message
 from headgate.http.measures import Measures
 from headgate.http.problems import ICEBERG, PLAIN
@@ -31,6 +34,8 @@ class Service:
         return [
             Route("GET", "/a/{name}", _note, "note"),
             Route("POST", "/a/{name}", _note, "noteBody"),
+            Route("POST", "/short", _note, "noteShortBody", body_bytes_max=5),
+            Route("GET", "/big/{key}", _big, "big"),
             Route("GET", "/wait", _wait, "wait"),
             Route("POST", "/wait", _wait, "waitCommit", writes=True),
             Route("GET", "/probe", _note, "probe", probe=True),
@@ -41,6 +46,11 @@ class Service:
 async def _note(service: Service, request: Request) -> Response:
     service.requests.append(request)
     return Response(200, [b"he", b"llo"], [("ETag", "1")])
+
+
+async def _big(service: Service, request: Request) -> Response:
+    key = request.params["key"]
+    return Response(200, b"0123456789" * 500, key=("big", key) if key != "none" else None)
 
 
 async def _wait(service: Service, request: Request) -> Response:
@@ -111,6 +121,60 @@ async def test_a_body_over_the_limit_never_reaches_the_handler() -> None:
     assert chunked.received == 4
     assert b"more than the allowed 10 bytes" in chunked.body
     assert service.requests == []
+
+
+async def test_a_route_can_take_less_than_the_server() -> None:
+    """The smaller of both limits holds, and the message names it."""
+    async with opened() as (front, service):
+        allowed = await ask(front, "POST", "/s/short", b"x" * 5)
+        refused = await ask(front, "POST", "/s/short", *[b"x"] * 99)
+
+    assert (allowed.status, refused.status) == (200, 400)
+    assert refused.received == 11
+    assert b"more than the allowed 5 bytes" in refused.body
+    assert len(service.requests) == 1
+
+
+async def test_what_was_compressed_is_not_compressed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Per key and coding, also for those who ask at the same time; without a key it is."""
+    compressed: list[str] = []
+
+    def counted(body: bytes, coding: str) -> bytes:
+        compressed.append(coding)
+        return compress_now(body, coding)
+
+    monkeypatch.setattr("headgate.http.compression.compress_now", counted)
+    async with opened() as (front, _):
+        both = [ask(front, "GET", "/s/big/a", accept_encoding="gzip") for _ in range(2)]
+        answers = await asyncio.gather(*both)
+        answers.append(await ask(front, "GET", "/s/big/a", accept_encoding="gzip"))
+        answers.append(await ask(front, "GET", "/s/big/a", accept_encoding="zstd"))
+        answers.append(await ask(front, "GET", "/s/big/b", accept_encoding="gzip"))
+        assert compressed == ["gzip", "zstd", "gzip"]
+        for _ in range(2):
+            answers.append(await ask(front, "GET", "/s/big/none", accept_encoding="gzip"))
+
+    assert compressed == ["gzip", "zstd", "gzip", "gzip", "gzip"]
+    assert {answer.headers["content-encoding"] for answer in answers} == {"gzip", "zstd"}
+    for answer in answers:
+        gzip = answer.headers["content-encoding"] == "gzip"
+        plain = zlib.decompress(answer.body, 31) if gzip else zstandard.decompress(answer.body)
+        assert plain == b"0123456789" * 500
+
+
+@pytest.mark.parametrize("target", ["/s/a/é", "/s/a/x?q=é", "/é"])
+async def test_a_target_that_is_not_ascii_is_refused(target: str) -> None:
+    """Nobody can know how it is meant; it is logged with escapes."""
+    with access_lines() as lines:
+        async with opened() as (front, service):
+            answer = await ask(front, "GET", target)
+
+    assert answer.status == 400
+    assert b"characters that are not ASCII" in answer.body
+    assert service.requests == []
+    assert lines[0].getMessage().isascii()
 
 
 async def test_half_a_body_never_reaches_the_handler() -> None:

@@ -47,7 +47,8 @@ async def settings(services: Management, _request: Request) -> Response:
 
 async def document(services: Management, request: Request) -> Response:
     """The OpenAPI document that is served at this path."""
-    return Response(200, services.documents[request.path.rstrip("/")], [JSON_CONTENT])
+    path = request.path.rstrip("/")
+    return Response(200, services.documents[path], [JSON_CONTENT], key=("document", path))
 
 
 _PROBES = ("probes",)
@@ -62,6 +63,7 @@ ROUTES = (
         "Whether the server can serve",
         _PROBES,
         response=Health,
+        answers={503: Health},
         probe=True,
     ),
     Route(
@@ -82,6 +84,7 @@ ROUTES = (
         "Whether the server can serve",
         _PROBES,
         response=Health,
+        answers={503: Health},
         probe=True,
     ),
     Route(
