@@ -1,18 +1,19 @@
 """A server process as a whole: from settings to an application that answers requests."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
 from headgate import __version__
-from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import bootstrap, list_catalogs
 from headgate.catalog.lake import Lake
 from headgate.catalog.reports import Reports
 from headgate.clock import SystemClock
-from headgate.errors import Forbidden
+from headgate.errors import Forbidden, HeadgateError
 from headgate.http.front import Front
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.iceberg.service import Service
@@ -30,7 +31,7 @@ from headgate.http.shared_measures import SharedMeasures
 from headgate.kernel.cache import Cache
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import RealmState
-from headgate.planning.pool import WorkerPool
+from headgate.planning.pool import PoolOptions, WorkerPool
 from headgate.server_settings import (
     bootstrap_catalog,
     front_options,
@@ -86,11 +87,13 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
     """What the handlers of Iceberg's protocol work with; closed with the stack."""
     storage = storage_options(settings)
     pool = WorkerPool(pool_options(settings))
+    purge_pool = WorkerPool(PoolOptions(workers=1))  # a long purge must not hold up scans
     stack.push_async_callback(pool.close)
+    stack.push_async_callback(purge_pool.close)
     lake = Lake(
         kernel,
         StorageGateway(storage, kernel.clock),
-        WorkerPlanner(pool, storage),
+        WorkerPlanner(pool, purge_pool, storage),
         new_uuid,
         lake_options(settings),
     )
@@ -98,7 +101,8 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
     reports = Reports(lake, stored=not settings[READ_ONLY])
     stack.push_async_callback(reports.close)
     if not settings[READ_ONLY]:
-        await _resume_purges(lake)
+        resuming = asyncio.create_task(_resume_purges(lake))
+        stack.callback(resuming.cancel)
     tokens = Tokens(token_secret(settings), kernel.clock)
     return Service(
         lake=lake,
@@ -129,9 +133,9 @@ async def _resume_purges(lake: Lake) -> None:
     """Go on where an earlier server stopped."""
     for realm in await lake.kernel.realms.list():
         if realm.state is RealmState.ACTIVE:
-            for catalog in await list_catalogs(lake.kernel, realm.name):
-                name = CatalogName(realm.name, catalog.name)
-                lake.purges.wake(await lake.open(Call(name, "headgate")))
+            with suppress(HeadgateError):  # it was switched off meanwhile
+                for catalog in await list_catalogs(lake.kernel, realm.name):
+                    lake.purges.wake(CatalogName(realm.name, catalog.name))
 
 
 def _management(

@@ -12,8 +12,9 @@ from headgate.storage.worker_files import WorkerFiles
 class WorkerPlanner:
     """Plans scans and walks over the files of tables."""
 
-    def __init__(self, pool: WorkerPool, storage: StorageOptions) -> None:
+    def __init__(self, pool: WorkerPool, walks: WorkerPool, storage: StorageOptions) -> None:
         self._planner = Planner(pool)
+        self._walker = Planner(walks)
         self._storage = storage
 
     async def plan(self, metadata: bytes, request: bytes, roots: Roots) -> bytes:
@@ -33,5 +34,5 @@ class WorkerPlanner:
         self, metadata: bytes, metadata_location: str, roots: Roots
     ) -> AsyncIterator[Reached]:
         files = WorkerFiles(self._storage, roots)
-        async for batch in self._planner.reachable(metadata, metadata_location, files):
+        async for batch in self._walker.reachable(metadata, metadata_location, files):
             yield Reached(batch.kind.value, list(batch.paths))

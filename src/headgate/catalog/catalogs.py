@@ -10,7 +10,7 @@ from headgate.catalog.entities import CatalogEntity, Entry, Kind
 from headgate.catalog.naming import CATALOGS, NAMES, NAMESPACES, ROOT, Names, NamesDraft
 from headgate.catalog.openings import CATALOG_POINTER, head_pointer, look
 from headgate.catalog.reservations import reserve
-from headgate.errors import BadRequest, CatalogExists, CatalogNotFound, RealmExists
+from headgate.errors import BadRequest, CatalogExists, CatalogNotFound, Conflict, RealmExists
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import RealmState
@@ -59,9 +59,20 @@ async def alter_catalog(
     kernel: Kernel, name: CatalogName, changes: dict[str, Any], separator: str
 ) -> CatalogEntity:
     """Change fields of a catalog. Nested namespaces are allowed only if no name is in the way."""
+    if not changes.get("nested"):
+        return await _alter(kernel, name, changes)
+    await _check_names(kernel, name, separator)
+    changed = await _alter(kernel, name, changes)
+    try:
+        await _check_names(kernel, name, separator)  # one may have come meanwhile; no more can now
+    except Conflict:
+        await _alter(kernel, name, {"nested": False})
+        raise
+    return changed
+
+
+async def _alter(kernel: Kernel, name: CatalogName, changes: dict[str, Any]) -> CatalogEntity:
     realm = kernel.realm((await kernel.realms.get(name.metalake)).id)
-    if changes.get("nested"):
-        await _check_names(kernel, name, separator)
 
     def attempt(draft: Draft) -> CatalogEntity:
         names = NamesDraft(draft.index(NAMES))

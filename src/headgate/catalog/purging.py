@@ -67,9 +67,8 @@ class Purges:
         self._tasks: dict[CatalogName, asyncio.Task[None]] = {}
         self._again: set[CatalogName] = set()
 
-    def wake(self, opened: Opened) -> None:
+    def wake(self, name: CatalogName) -> None:
         """Work off what is recorded in this catalog."""
-        name = opened.call.catalog
         self._again.add(name)
         if name not in self._tasks:
             self._tasks[name] = asyncio.create_task(self._work(name))

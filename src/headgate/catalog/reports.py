@@ -14,7 +14,7 @@ from headgate.catalog.entities import Kind, ReportEntity
 from headgate.catalog.lake import Lake
 from headgate.catalog.openings import Opened, look
 from headgate.catalog.relations import Relation, find_relation
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, PointerNotFound
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.index import after_prefix
@@ -92,8 +92,10 @@ def reports_pointer(catalog: int) -> str:
 
 async def _stored(table: Relation) -> list[ReportEntity]:
     pointer = reports_pointer(table.opened.catalog.id)
-    await table.opened.realm.create_pointers([pointer])
-    [head] = await table.opened.realm.heads(pointer)
+    try:
+        [head] = await table.opened.realm.heads(pointer)
+    except PointerNotFound:
+        return []  # there never was one
     prefix = table.entry.id.to_bytes(_ID_BYTES, "big")
     ids = await look(
         head.index(REPORTS),

@@ -34,7 +34,7 @@ async def drop_table(lake: Lake, opened: Opened, identifier: Identifier, *, purg
 
     await lake.commit(opened, f"drop table {named(identifier)}", attempt)
     if purge:
-        lake.purges.wake(opened)
+        lake.purges.wake(opened.call.catalog)
 
 
 async def unregister_table(lake: Lake, opened: Opened, identifier: Identifier) -> tuple[str, bytes]:
