@@ -178,7 +178,7 @@ class Rush:
                 break
             waits_for_due = self._pause and self._more and self._idle
             limit = max(self._due - now, 0.0) if waits_for_due else QUIET_SECONDS_MAX
-            ready = poll.poll(limit * 1e3)
+            ready = poll.poll(int(limit * 1e3))  # whole milliseconds: the rest is spent asking
             if not ready and not waits_for_due:
                 raise TimeoutError(f"no answer for {QUIET_SECONDS_MAX:g} s")
             for number, _ in ready:
