@@ -78,7 +78,7 @@ def _compare(scale: Scale, folder: Path, generator: LoadGenerator) -> dict[str, 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks rest", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="shorter rounds, under three minutes")
+    parser.add_argument("--quick", action="store_true", help="shorter rounds, a few minutes")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes: only shows that it runs")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures, .svg or .png")
