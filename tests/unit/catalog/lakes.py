@@ -12,6 +12,7 @@ from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import bootstrap
 from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
 from headgate.catalog.lake import Lake, LakeOptions
+from headgate.catalog.openings import Opened
 from headgate.catalog.ports import (
     Files,
     Planner,
@@ -88,7 +89,6 @@ class CountingFiles:
         return self._inner.missing_now(location)
 
     async def prepare(self, location: str) -> None:
-        self._counts["prepare"] += 1
         await self._inner.prepare(location)
 
     async def delete(self, locations: Sequence[str]) -> list[tuple[str, str]]:
@@ -122,8 +122,8 @@ class CountingStorage:
     def credential_generation(self, location: str) -> str:
         return self._inner.credential_generation(location)
 
-    def sign(self, request: SignRequest, locations: Sequence[str]) -> Signed:
-        return self._inner.sign(request, locations)
+    def sign(self, request: SignRequest, locations: Sequence[str], *, write: bool) -> Signed:
+        return self._inner.sign(request, locations, write=write)
 
 
 class FakePlanner:
@@ -228,6 +228,10 @@ class Node:
         except HeadgateError as error:
             response = ICEBERG.answer(error)
         return _answer(response)
+
+    async def opened(self, catalog: str = CATALOG) -> Opened:
+        """A catalog as it is now."""
+        return await self.lake.open(call(catalog=CatalogName(METALAKE, catalog)))
 
     async def get(self, path: str, **more: Any) -> Answer:
         return await self.send("GET", path, **more)

@@ -228,15 +228,22 @@ async def test_what_failed_may_be_tried_again_with_its_key(node: Node) -> None:
     assert (await node.post("namespaces/a/tables/t", body, key=key)).status == 200
 
 
-async def test_a_repetition_may_show_a_later_state(node: Node) -> None:
-    """The table went on since; the first change is not made again."""
+@pytest.mark.parametrize("kind", ["tables", "views"])
+async def test_a_repetition_shows_what_the_first_made(world: World, node: Node, kind: str) -> None:
+    """Even if the table went on since, or was dropped; the change is not made again."""
+    path = f"namespaces/a/{kind}/{kind[0]}"
     await node.table()
+    await node.view()
     key = uuid4()
-    await node.made("namespaces/a/tables/t", commit([set_properties(k="1")]), key=key)
-    later = await node.made("namespaces/a/tables/t", commit([set_properties(k="2")]))
-    again = await node.made("namespaces/a/tables/t", commit([set_properties(k="1")]), key=key)
+    first = await node.made(path, commit([set_properties(k="1")]), key=key)
+    later = await node.made(path, commit([set_properties(k="2")]))
+    again = await node.made(path, commit([set_properties(k="1")]), key=key)
+    now = (await (await world.node()).get(path)).json
 
-    assert again == later
+    assert again == first
+    assert now["metadata"] == later["metadata"]
+    await node.delete(path)
+    assert await node.made(path, commit([set_properties(k="1")]), key=key) == first
 
 
 @pytest.mark.parametrize("kind", ["tables/t", "views/v"])
@@ -248,8 +255,10 @@ async def test_a_change_of_nothing_is_remembered_too(node: Node, kind: str) -> N
     await node.made(f"namespaces/a/{kind}", commit([set_properties(k="1")]), key=key)
     await node.made(f"namespaces/a/{kind}", commit([set_properties(k="2")]))
     again = await node.made(f"namespaces/a/{kind}", commit([set_properties(k="1")]), key=key)
+    now = (await node.get(f"namespaces/a/{kind}")).json
 
-    assert again["metadata"]["properties"]["k"] == "2"
+    assert again["metadata"]["properties"]["k"] == "1"
+    assert now["metadata"]["properties"]["k"] == "2"
 
 
 async def test_a_long_list_of_removals_is_remembered(node: Node) -> None:

@@ -36,27 +36,27 @@ ODD_NAMES = [
 
 
 async def children(node: Node, *parent: str) -> list[tuple[str, ...]]:
-    return (await list_namespaces(node.lake, call(), parent, Paging())).entries
+    return (await list_namespaces(await node.opened(), parent, Paging())).entries
 
 
 async def test_missing_parents_are_made_in_the_same_commit(world: World, node: Node) -> None:
     """Three new levels are one commit, and the properties belong to the last."""
     world.rig.backend.reset()
-    await create_namespace(node.lake, call(), ("x", "y", "z"), {"k": "v"})
+    await create_namespace(node.lake, await node.opened(), ("x", "y", "z"), {"k": "v"})
 
     assert world.rig.backend.calls["commit"] == 1
-    assert await load_namespace(node.lake, call(), ("x", "y", "z")) == {"k": "v"}
-    assert await load_namespace(node.lake, call(), ("x", "y")) == {}
-    assert await load_namespace(node.lake, call(), ("x",)) == {}
+    assert await load_namespace(await node.opened(), ("x", "y", "z")) == {"k": "v"}
+    assert await load_namespace(await node.opened(), ("x", "y")) == {}
+    assert await load_namespace(await node.opened(), ("x",)) == {}
 
 
 async def test_two_nodes_may_need_the_same_parent(world: World, node: Node) -> None:
     """The one that is later finds it made, and adds its own child only."""
     other = await world.node()
     await asyncio.gather(
-        create_namespace(node.lake, call(), ("x", "y"), {}),
-        create_namespace(other.lake, call(), ("x", "z"), {}),
-        create_namespace(other.lake, call(), ("x", "y", "w"), {}),
+        create_namespace(node.lake, await node.opened(), ("x", "y"), {}),
+        create_namespace(other.lake, await other.opened(), ("x", "z"), {}),
+        create_namespace(other.lake, await other.opened(), ("x", "y", "w"), {}),
         return_exceptions=True,
     )
 
@@ -68,22 +68,22 @@ async def test_of_two_that_make_the_same_one_is_told(world: World, node: Node) -
     """Nothing is made twice, and what the first one set stays."""
     other = await world.node()
     outcomes = await asyncio.gather(
-        create_namespace(node.lake, call(), ("x", "y"), {"by": "one"}),
-        create_namespace(other.lake, call(), ("x", "y"), {"by": "two"}),
+        create_namespace(node.lake, await node.opened(), ("x", "y"), {"by": "one"}),
+        create_namespace(other.lake, await other.opened(), ("x", "y"), {"by": "two"}),
         return_exceptions=True,
     )
     [won] = [outcome for outcome in outcomes if isinstance(outcome, dict)]
     [lost] = [outcome for outcome in outcomes if not isinstance(outcome, dict)]
 
     assert isinstance(lost, NamespaceExists)
-    assert await load_namespace(node.lake, call(), ("x", "y")) == won
+    assert await load_namespace(await node.opened(), ("x", "y")) == won
 
 
 async def test_if_one_level_is_refused_no_other_is_made(world: World, node: Node) -> None:
     """The levels before it would have been good."""
     before = await world.state()
     with pytest.raises(BadName):
-        await create_namespace(node.lake, call(), ("new", "child", "bad\nname"), {})
+        await create_namespace(node.lake, await node.opened(), ("new", "child", "bad\nname"), {})
 
     assert await world.state() == before
 
@@ -91,7 +91,7 @@ async def test_if_one_level_is_refused_no_other_is_made(world: World, node: Node
 async def test_only_direct_children_are_listed(node: Node) -> None:
     """What lies below a child is not in the list, whatever it is called."""
     for levels in [("a", "b"), ("a", "b", "c"), ("a", "bb"), ("ab",), ("a", "b", "c", "d")]:
-        await create_namespace(node.lake, call(), levels, {})
+        await create_namespace(node.lake, await node.opened(), levels, {})
 
     assert await children(node) == [("a",), ("ab",)]
     assert await children(node, "a") == [("a", "b"), ("a", "bb")]
@@ -106,11 +106,13 @@ async def test_listing_costs_what_the_children_are_not_what_lies_below(world: Wo
         await first.namespace("small", child)
         await first.namespace("large", child)
         for number in range(200):
-            await create_namespace(first.lake, call(), ("large", child, f"n{number:03}"), {})
+            await create_namespace(
+                first.lake, await first.opened(), ("large", child, f"n{number:03}"), {}
+            )
     costs = []
     for parent in ("small", "large"):
         cold = await world.node()
-        await load_namespace(cold.lake, call(), (parent,))
+        await load_namespace(await cold.opened(), (parent,))
         world.rig.backend.reset()
         assert len(await children(cold, parent)) == 3
         costs.append(world.rig.backend.rows["fetch"])
@@ -121,9 +123,9 @@ async def test_listing_costs_what_the_children_are_not_what_lies_below(world: Wo
 @pytest.mark.parametrize("name", ODD_NAMES)
 async def test_any_text_is_a_name(node: Node, name: str) -> None:
     """A name comes back as it was given, as a parent and as a child."""
-    await create_namespace(node.lake, call(), (name, "x", name), {"k": name})
+    await create_namespace(node.lake, await node.opened(), (name, "x", name), {"k": name})
 
-    assert await load_namespace(node.lake, call(), (name, "x", name)) == {"k": name}
+    assert await load_namespace(await node.opened(), (name, "x", name)) == {"k": name}
     assert (name,) in await children(node)
     assert await children(node, name, "x") == [(name, "x", name)]
 
@@ -149,7 +151,7 @@ async def test_what_is_no_name_is_refused(
     """Empty, too long, too deep, control characters, dots alone, the separator: nothing is made."""
     before = await world.state()
     with pytest.raises(BadName):
-        await create_namespace(node.lake, call(), levels, {})
+        await create_namespace(node.lake, await node.opened(), levels, {})
 
     assert await world.state() == before
 
@@ -157,9 +159,9 @@ async def test_what_is_no_name_is_refused(
 async def test_another_separator_frees_the_colon(world: World) -> None:
     """Only the separator of this server is kept out of names."""
     node = await world.node(LakeOptions(separator=";"))
-    await create_namespace(node.lake, call(), ("a:b",), {})
+    await create_namespace(node.lake, await node.opened(), ("a:b",), {})
     with pytest.raises(BadName, match="';'"):
-        await create_namespace(node.lake, call(), ("a;b",), {})
+        await create_namespace(node.lake, await node.opened(), ("a;b",), {})
 
     assert await children(node) == [("a:b",)]
 
@@ -170,43 +172,44 @@ async def test_a_flat_catalog_has_one_level(world: World, governance: Governance
     node = await world.node(LakeOptions(governance=governance))
     flat = CatalogEntity(0, "flat", f"{world.folder.as_posix()}/flat", {}, nested=False)
     await create_catalog(node.kernel, METALAKE, flat)
-    in_flat = call()._replace(catalog=call().catalog._replace(catalog="flat"))
-    await create_namespace(node.lake, in_flat, ("a.b",), {})
+    await create_namespace(node.lake, await node.opened("flat"), ("a.b",), {})
     with pytest.raises(BadRequest, match="no nested namespaces"):
-        await create_namespace(node.lake, in_flat, ("a", "b"), {})
+        await create_namespace(node.lake, await node.opened("flat"), ("a", "b"), {})
     if governance is Governance.UNRESTRICTED:
-        await create_namespace(node.lake, in_flat, ("a:b",), {})
-        assert await load_namespace(node.lake, in_flat, ("a:b",)) == {}
+        await create_namespace(node.lake, await node.opened("flat"), ("a:b",), {})
+        assert await load_namespace(await node.opened("flat"), ("a:b",)) == {}
     else:
         with pytest.raises(BadName, match="reserved for nested schemas"):
-            await create_namespace(node.lake, in_flat, ("a:b",), {})
+            await create_namespace(node.lake, await node.opened("flat"), ("a:b",), {})
 
 
 async def test_properties_are_set_and_removed(node: Node) -> None:
     """The answer says what was set, what was removed, and what was not there."""
-    await create_namespace(node.lake, call(), ("p",), {"old": "1", "kept": "2"})
+    await create_namespace(node.lake, await node.opened(), ("p",), {"old": "1", "kept": "2"})
     changes = await update_namespace(
-        node.lake, call(), ("p",), {"new": "3", "kept": "4"}, ["old", "none"]
+        node.lake, await node.opened(), ("p",), {"new": "3", "kept": "4"}, ["old", "none"]
     )
 
     assert changes == (["new", "kept"], ["old"], ["none"])
-    assert await load_namespace(node.lake, call(), ("p",)) == {"kept": "4", "new": "3"}
+    assert await load_namespace(await node.opened(), ("p",)) == {"kept": "4", "new": "3"}
 
 
 async def test_a_child_is_changed_and_its_parents_are_not(node: Node) -> None:
     """Properties belong to one level."""
-    await create_namespace(node.lake, call(), ("p", "c"), {})
-    await update_namespace(node.lake, call(), ("p", "c"), {"k": "v"}, [])
+    await create_namespace(node.lake, await node.opened(), ("p", "c"), {})
+    await update_namespace(node.lake, await node.opened(), ("p", "c"), {"k": "v"}, [])
 
-    assert await load_namespace(node.lake, call(), ("p", "c")) == {"k": "v"}
-    assert await load_namespace(node.lake, call(), ("p",)) == {}
+    assert await load_namespace(await node.opened(), ("p", "c")) == {"k": "v"}
+    assert await load_namespace(await node.opened(), ("p",)) == {}
 
 
 async def test_changes_that_change_nothing_commit_nothing(world: World, node: Node) -> None:
     """The store is as before, and what was not there is named."""
-    await create_namespace(node.lake, call(), ("p",), {"k": "v"})
+    await create_namespace(node.lake, await node.opened(), ("p",), {"k": "v"})
     before = await world.state()
-    changes = await update_namespace(node.lake, call(), ("p",), {"k": "v"}, ["none", "none"])
+    changes = await update_namespace(
+        node.lake, await node.opened(), ("p",), {"k": "v"}, ["none", "none"]
+    )
 
     assert changes == (["k"], [], ["none"])
     assert await world.state() == before
@@ -216,7 +219,7 @@ async def test_a_property_cannot_be_set_and_removed(world: World, node: Node) ->
     """Which of the two was meant cannot be known."""
     before = await world.state()
     with pytest.raises(Unprocessable, match="both"):
-        await update_namespace(node.lake, call(), ("a",), {"x": "1", "y": "2"}, ["y"])
+        await update_namespace(node.lake, await node.opened(), ("a",), {"x": "1", "y": "2"}, ["y"])
 
     assert await world.state() == before
 
@@ -225,9 +228,11 @@ async def test_the_location_of_a_namespace_lies_in_its_catalog(world: World, nod
     """A namespace cannot send its tables elsewhere, neither when made nor later."""
     before = await world.state()
     with pytest.raises(Forbidden):
-        await create_namespace(node.lake, call(), ("p",), {"location": "/elsewhere"})
+        await create_namespace(node.lake, await node.opened(), ("p",), {"location": "/elsewhere"})
     with pytest.raises(Forbidden):
-        await update_namespace(node.lake, call(), ("a",), {"location": "/elsewhere"}, [])
+        await update_namespace(
+            node.lake, await node.opened(), ("a",), {"location": "/elsewhere"}, []
+        )
 
     assert await world.state() == before
 
@@ -237,11 +242,11 @@ async def test_what_does_not_exist_cannot_be_used(world: World, node: Node) -> N
     before = await world.state()
     for levels in [("none",), ("a", "none"), ("none", "a"), ()]:
         with pytest.raises(NamespaceNotFound, match="Namespace does not exist"):
-            await load_namespace(node.lake, call(), levels)
+            await load_namespace(await node.opened(), levels)
         with pytest.raises(NamespaceNotFound):
-            await drop_namespace(node.lake, call(), levels)
+            await drop_namespace(node.lake, await node.opened(), levels)
         with pytest.raises(NamespaceNotFound):
-            await update_namespace(node.lake, call(), levels, {"k": "v"}, [])
+            await update_namespace(node.lake, await node.opened(), levels, {"k": "v"}, [])
         if levels:
             with pytest.raises(NamespaceNotFound):
                 await children(node, *levels)
@@ -263,29 +268,29 @@ async def test_a_namespace_that_holds_something_stays(world: World, node: Node) 
         ("v", "table or view vie"),
     ]:
         with pytest.raises(NamespaceNotEmpty, match=f"Namespace {name} is not empty.*{content}"):
-            await drop_namespace(node.lake, call(), (name,))
+            await drop_namespace(node.lake, await node.opened(), (name,))
 
     assert await world.state() == before
 
 
 async def test_an_empty_namespace_is_dropped_alone(node: Node) -> None:
     """Its parent stays, and a new one of its name is another one."""
-    await create_namespace(node.lake, call(), ("p", "c"), {"k": "v"})
-    await drop_namespace(node.lake, call(), ("p", "c"))
+    await create_namespace(node.lake, await node.opened(), ("p", "c"), {"k": "v"})
+    await drop_namespace(node.lake, await node.opened(), ("p", "c"))
     assert await children(node, "p") == []
-    await create_namespace(node.lake, call(), ("p", "c"), {})
+    await create_namespace(node.lake, await node.opened(), ("p", "c"), {})
 
-    assert await load_namespace(node.lake, call(), ("p", "c")) == {}
-    await drop_namespace(node.lake, call(), ("p", "c"))
-    await drop_namespace(node.lake, call(), ("p",))
+    assert await load_namespace(await node.opened(), ("p", "c")) == {}
+    await drop_namespace(node.lake, await node.opened(), ("p", "c"))
+    await drop_namespace(node.lake, await node.opened(), ("p",))
     assert await children(node) == [("a",)]
 
 
 async def test_the_log_tells_what_was_done(node: Node) -> None:
     """One record for each change, with the path and who did it."""
-    await create_namespace(node.lake, call(), ("p", "c"), {})
-    await update_namespace(node.lake, call(), ("p", "c"), {"k": "v"}, [])
-    await drop_namespace(node.lake, call(), ("p", "c"))
+    await create_namespace(node.lake, await node.opened(), ("p", "c"), {})
+    await update_namespace(node.lake, await node.opened(), ("p", "c"), {"k": "v"}, [])
+    await drop_namespace(node.lake, await node.opened(), ("p", "c"))
     opened = await node.lake.open(call())
     key = PointerKey(opened.realm.id, opened.pointer)
     notes = [

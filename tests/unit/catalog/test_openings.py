@@ -79,13 +79,13 @@ async def test_a_warm_request_reads_once(world: World, node: Node, request_name:
 
 
 async def test_what_a_cold_process_reads(world: World, node: Node) -> None:
-    """Pointers: realms, catalogs, all three, and the request's own; then what they hold."""
+    """Pointers: realms, then catalogs, then all three at one instant; and what they hold."""
     await node.table()
     cold = await world.node()
     world.rig.backend.reset()
     await cold.load()
 
-    assert dict(world.rig.backend.calls) == {"read_pointers": 4, "fetch": 5}
+    assert dict(world.rig.backend.calls) == {"read_pointers": 3, "fetch": 5}
     world.rig.backend.reset()
     await cold.load()
     assert dict(world.rig.backend.calls) == WARM

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.catalog.paging import Paging, decode_token, encode_token, one_page
+from headgate.catalog import paging
+from headgate.catalog.paging import decode_token, encode_token
 from headgate.errors import BadRequest
-from headgate.limits import PAGE_ENTRIES_MAX
 from tests.unit.catalog.lakes import Node
 
 names = st.text(st.characters(codec="utf-8"), min_size=1)
@@ -40,31 +40,34 @@ def test_what_is_no_token_is_refused(token: str) -> None:
         decode_token(token)
 
 
-@given(st.lists(names, unique=True), st.integers(1, 5))
-def test_pages_add_up_to_the_list(entries: list[str], size: int) -> None:
-    """Each entry once, in order; every page but the last is full; the last has no token."""
-    ordered = sorted(entries, key=str.encode)
-    found: list[str] = []
-    paging = Paging(None, size)
-    while True:
-        after = (paging.after or "").encode()
-        rest = [name for name in ordered if name.encode() > after]
-        page = one_page(((name, name) for name in rest), paging)
-        found += page.entries
-        if page.next is None:
-            break
-        assert len(page.entries) == size
-        paging = Paging(decode_token(page.next), size)
-
-    assert found == ordered
-
-
-def test_a_page_has_its_limit() -> None:
+async def test_a_page_has_its_limit(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many are asked for; without a size the list is whole."""
-    entries = [(str(number), number) for number in range(PAGE_ENTRIES_MAX + 1)]
+    monkeypatch.setattr(paging, "PAGE_ENTRIES_MAX", 3)
+    for name in "vwxyz":
+        await node.table(name)
+    limited = await node.get("namespaces/a/tables?pageSize=1000000")
+    whole = await node.get("namespaces/a/tables")
 
-    assert len(one_page(entries, Paging(None, 10**9)).entries) == PAGE_ENTRIES_MAX
-    assert len(one_page(entries, Paging()).entries) == PAGE_ENTRIES_MAX + 1
+    assert (len(limited.json["identifiers"]), len(whole.json["identifiers"])) == (3, 5)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 100])
+@pytest.mark.parametrize("size", [1, 2, 7])
+async def test_pages_add_up_to_the_list(
+    node: Node, monkeypatch: pytest.MonkeyPatch, chunk: int, size: int
+) -> None:
+    """Each entry once, in order, every page but the last full, however it is read in pieces."""
+    monkeypatch.setattr(paging, "LIST_CHUNK_ENTRIES", chunk)
+    tables = [f"t{number}" for number in range(5)]
+    for name in tables:
+        await node.table(name)
+        await node.view(f"{name}v")
+    found = await pages(node, "namespaces/a/tables", "identifiers", size)
+
+    assert [name for page in found for name in page] == tables
+    assert {len(page) for page in found[:-1]} <= {size}
+    whole = await node.get("namespaces/a/tables")
+    assert [one["name"] for one in whole.json["identifiers"]] == tables
 
 
 async def pages(node: Node, path: str, member: str, size: int = 2) -> list[list[str]]:

@@ -8,16 +8,14 @@ from typing import Any
 import pytest
 
 from headgate.catalog.calls import CatalogName
-from headgate.catalog.catalogs import create_catalog
-from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.openings import look
 from headgate.catalog.ports import DAMAGED, MISSING, Reached
 from headgate.catalog.purging import PAUSE_SECONDS, PURGE
 from headgate.errors import StorageUnavailable
 from headgate.kernel.commit import CommitOptions
 from headgate.testing.faults import Fault
-from headgate.testing.kernels import turns
-from tests.unit.catalog.lakes import METALAKE, Node, World, call, commit, set_properties
+from headgate.testing.kernels import SteppedClock, turns
+from tests.unit.catalog.lakes import MAIN, METALAKE, Node, World, call, commit, set_properties
 
 TABLE = "namespaces/a/tables/t"
 DROP = f"{TABLE}?purgeRequested=true"
@@ -30,12 +28,15 @@ async def jobs(node: Node) -> int:
 
 
 async def settle(node: Node) -> None:
-    """Until all that can be done now is done; what waits for a later time waits on."""
-    for _ in range(200):
-        await asyncio.sleep(0.005)
-        if not node.lake.purges._tasks or node.kernel.clock._sleepers:  # type: ignore[attr-defined]
-            break
-    await turns(5)
+    """Until all is done, or what cannot be done waits for its next try."""
+    clock = node.kernel.clock
+    assert isinstance(clock, SteppedClock)
+    async with asyncio.timeout(10):
+        while node.lake.purges._tasks:
+            next_try = clock.seconds() + PAUSE_SECONDS
+            if any(abs(due - next_try) < 1 for due, _ in clock._sleepers):
+                return
+            await asyncio.sleep(0.001)
 
 
 def with_data(node: Node, made: Any, *names: str) -> list[Path]:
@@ -91,7 +92,7 @@ async def test_a_node_that_stops_leaves_the_rest_to_the_next(world: World, node:
 
     other = await world.node()
     other.planner.reached = node.planner.reached
-    other.lake.purges.wake(await other.lake.open(call()))
+    other.lake.purges.wake(MAIN)
     await other.lake.purges.idle()
     assert world.files() == set()
     assert await jobs(other) == 0
@@ -104,7 +105,7 @@ async def test_two_nodes_purge_the_same_table(world: World, node: Node) -> None:
     other = await world.node()
     other.planner.reached = node.planner.reached
     await node.delete(DROP)
-    other.lake.purges.wake(await other.lake.open(call()))
+    other.lake.purges.wake(MAIN)
     await asyncio.gather(node.lake.purges.idle(), other.lake.purges.idle())
 
     assert world.files() == set()
@@ -199,18 +200,17 @@ async def test_a_drop_right_after_the_last_purge_is_not_overheard(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever wakes a worker in the moment in which it ends is heard."""
-    opened = await node.lake.open(call())
     purges = node.lake.purges
     tries = []
 
     async def try_once(name: CatalogName) -> bool:
         tries.append(name)
         if len(tries) == 1:
-            asyncio.get_running_loop().call_soon(purges.wake, opened)
+            asyncio.get_running_loop().call_soon(purges.wake, MAIN)
         return True
 
     monkeypatch.setattr(purges, "_try", try_once)
-    purges.wake(opened)
+    purges.wake(MAIN)
     await turns(10)
 
     assert len(tries) == 2
@@ -219,12 +219,8 @@ async def test_a_drop_right_after_the_last_purge_is_not_overheard(
 
 async def test_a_catalog_that_is_gone_has_nothing_to_purge(world: World, node: Node) -> None:
     """Its worker ends, and so does one of a metalake that is gone."""
-    place = f"{world.folder.as_posix()}/x"
-    await create_catalog(node.kernel, METALAKE, CatalogEntity(0, "x", place, {}))
-    opened = await node.lake.open(call(catalog=CatalogName(METALAKE, "x")))
     for name in (CatalogName(METALAKE, "gone"), CatalogName("gone", "x")):
-        gone = opened._replace(call=opened.call._replace(catalog=name))
-        node.lake.purges.wake(gone)
+        node.lake.purges.wake(name)
         await node.lake.purges.idle()
 
     assert node.lake.purges._tasks == {}
@@ -235,14 +231,13 @@ async def test_a_database_that_is_away_is_tried_again(
 ) -> None:
     """Nothing is forgotten when the records cannot be read."""
     await node.table()
-    opened = await node.lake.open(call())
     await node.delete(DROP)
     world.rig.faults.schedule("read_pointers", Fault.UNAVAILABLE)
     await settle(node)
     assert "purging in default.main failed" in caplog.text
     assert len(world.files()) == 1
 
-    node.lake.purges.wake(opened)
+    node.lake.purges.wake(MAIN)
     world.rig.clock.advance(PAUSE_SECONDS * 1_000)
     await node.lake.purges.idle()
     assert world.files() == set()

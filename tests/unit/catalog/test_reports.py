@@ -7,7 +7,6 @@ import logging
 import pytest
 
 from headgate.catalog import reports as reports_module
-from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.reports import FLUSH_SECONDS, Reports
@@ -25,21 +24,23 @@ def report(number: int) -> bytes:
     return json.dumps({"report-type": "scan-report", "number": number}).encode()
 
 
-async def numbers(reports: Reports, table: Identifier = T) -> list[int]:
-    return [json.loads(one.report)["number"] for one in await reports.list(call(), table)]
+async def numbers(node: Node, table: Identifier = T, reports: Reports | None = None) -> list[int]:
+    listed = await (reports or node.reports).list(await node.opened(), table)
+    return [json.loads(one.report)["number"] for one in listed]
 
 
 async def test_reports_are_kept_by_table_newest_first(node: Node) -> None:
     """Who sent it and when is kept too."""
     await node.table("t")
     await node.table("u")
+    mine = call()._replace(principal="me")
     for number in range(3):
-        await node.reports.add(call()._replace(principal="me"), T, report(number))
-    await node.reports.add(call(), U, report(9))
+        await node.reports.add(await node.lake.open(mine), T, report(number))
+    await node.reports.add(await node.opened(), U, report(9))
 
-    assert await numbers(node.reports) == [2, 1, 0]
-    assert await numbers(node.reports, U) == [9]
-    [first, *_] = await node.reports.list(call(), T)
+    assert await numbers(node) == [2, 1, 0]
+    assert await numbers(node, U) == [9]
+    [first, *_] = await node.reports.list(await node.opened(), T)
     assert (first.principal, first.received_ms) == ("me", node.lake.now_ms())
 
 
@@ -48,23 +49,23 @@ async def test_reports_are_stored_together_after_a_second(world: World, node: No
     await node.table()
     world.rig.backend.reset()
     for number in range(5):
-        await node.reports.add(call(), T, report(number))
+        await node.reports.add(await node.opened(), T, report(number))
     await turns(5)
     assert world.rig.backend.calls["commit"] == 0
     world.rig.clock.advance(FLUSH_SECONDS * 1_000)
     await turns(50)
 
     assert world.rig.backend.calls["commit"] == 1
-    assert await numbers((await world.node()).reports) == [4, 3, 2, 1, 0]
+    assert await numbers(await world.node()) == [4, 3, 2, 1, 0]
 
 
 async def test_what_comes_while_others_are_stored_is_stored_next(world: World, node: Node) -> None:
     """It does not wait for yet another report."""
     await node.table()
-    await node.reports.add(call(), T, report(0))
+    await node.reports.add(await node.opened(), T, report(0))
 
     async def add_another() -> None:
-        await node.reports.add(call(), T, report(1))
+        await node.reports.add(await node.opened(), T, report(1))
 
     world.rig.faults.crash_at("before_commit", add_another)
     for _ in range(2):
@@ -73,22 +74,22 @@ async def test_what_comes_while_others_are_stored_is_stored_next(world: World, n
         await turns(50)
 
     assert not node.reports._waiting
-    assert await numbers(node.reports) == [1, 0]
+    assert await numbers(node) == [1, 0]
 
 
 async def test_only_the_newest_are_kept(world: World, node: Node) -> None:
     """The oldest go; those that would go at once are not even stored."""
     await node.table()
     for number in range(REPORTS_PER_TABLE_MAX - 1):
-        await node.reports.add(call(), T, report(number))
+        await node.reports.add(await node.opened(), T, report(number))
     await node.reports.flush()
     world.rig.backend.reset()
     for number in range(1_000, 1_000 + 2 * REPORTS_PER_TABLE_MAX):
-        await node.reports.add(call(), T, report(number))
+        await node.reports.add(await node.opened(), T, report(number))
     await node.reports.flush()
 
     last = 1_000 + 2 * REPORTS_PER_TABLE_MAX - 1
-    assert await numbers(node.reports) == list(range(last, last - REPORTS_PER_TABLE_MAX, -1))
+    assert await numbers(node) == list(range(last, last - REPORTS_PER_TABLE_MAX, -1))
     assert world.rig.backend.rows["commit"] < 1.5 * REPORTS_PER_TABLE_MAX
 
 
@@ -96,32 +97,32 @@ async def test_a_table_without_reports_has_none(node: Node) -> None:
     """Nothing was ever stored for this catalog."""
     await node.table()
 
-    assert await numbers(node.reports) == []
+    assert await numbers(node) == []
 
 
 async def test_reports_of_a_dropped_table_are_gone(node: Node) -> None:
     """One of the same name is another table."""
     await node.table()
-    await node.reports.add(call(), T, report(0))
+    await node.reports.add(await node.opened(), T, report(0))
     await node.reports.flush()
     await node.delete("namespaces/a/tables/t")
     with pytest.raises(TableNotFound):
-        await node.reports.list(call(), T)
+        await node.reports.list(await node.opened(), T)
     with pytest.raises(TableNotFound):
-        await node.reports.add(call(), T, report(1))
+        await node.reports.add(await node.opened(), T, report(1))
     await node.table()
 
-    assert await numbers(node.reports) == []
+    assert await numbers(node) == []
 
 
 async def test_what_waits_is_stored_at_the_end(world: World, node: Node) -> None:
     """A server that stops in order loses nothing."""
     await node.table()
-    await node.reports.add(call(), T, report(0))
+    await node.reports.add(await node.opened(), T, report(0))
     await node.reports.close()
     await (await world.node()).reports.close()
 
-    assert await numbers((await world.node()).reports) == [0]
+    assert await numbers(await world.node()) == [0]
 
 
 async def test_one_catalog_in_trouble_takes_no_reports_of_others(
@@ -134,14 +135,14 @@ async def test_one_catalog_in_trouble_takes_no_reports_of_others(
     await create_catalog(node.kernel, METALAKE, CatalogEntity(0, "x", place, {}))
     await node.made("namespaces", {"namespace": ["a"]}, catalog="x")
     await node.made("namespaces/a/tables", {"name": "t", "schema": SCHEMA}, catalog="x")
-    await node.reports.add(call(catalog=CatalogName(METALAKE, "x")), T, report(1))
-    await node.reports.add(call(), T, report(2))
+    await node.reports.add(await node.opened("x"), T, report(1))
+    await node.reports.add(await node.opened(), T, report(2))
     world.rig.faults.schedule("create_pointers", Fault.UNAVAILABLE)
     await node.reports.flush()
 
     assert "1 metrics reports were not stored" in caplog.text
-    assert await numbers(node.reports) == [2]
-    assert await node.reports.list(call(catalog=CatalogName(METALAKE, "x")), T) == []
+    assert await numbers(node) == [2]
+    assert await node.reports.list(await node.opened("x"), T) == []
 
 
 async def test_a_server_that_only_reads_stores_none(world: World, node: Node) -> None:
@@ -149,10 +150,10 @@ async def test_a_server_that_only_reads_stores_none(world: World, node: Node) ->
     await node.table()
     reading = Reports(node.lake, stored=False)
     before = await world.state()
-    await reading.add(call(), T, report(0))
+    await reading.add(await node.opened(), T, report(0))
     await reading.close()
     with pytest.raises(TableNotFound):
-        await reading.add(call(), U, report(0))
+        await reading.add(await node.opened(), U, report(0))
 
     assert await world.state() == before
 
@@ -164,7 +165,8 @@ async def test_too_many_at_once_push_out_the_oldest(
     monkeypatch.setattr(reports_module, "REPORTS_WAITING_MAX", 3)
     await node.table()
     reports = Reports(node.lake)
-    await asyncio.gather(*(reports.add(call(), T, report(number)) for number in range(5)))
+    opened = await node.opened()
+    await asyncio.gather(*(reports.add(opened, T, report(number)) for number in range(5)))
     await reports.close()
 
-    assert len(await numbers(reports)) == 3
+    assert len(await numbers(node, reports=reports)) == 3

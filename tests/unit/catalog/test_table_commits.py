@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headgate.catalog import table_commits
+from headgate.catalog import relation_commits
 from headgate.errors import StorageUnavailable
 from headgate.limits import TABLE_COMMIT_TRIES_MAX
 from headgate.testing.kernels import Held
@@ -216,20 +216,20 @@ async def test_a_table_that_never_stands_still(
 ) -> None:
     """After many tries the client is told to come back: certainly nothing was done."""
     await node.table()
-    real = table_commits._commit
+    real = relation_commits._commit
     turns = 0
 
     async def overtaken(*arguments: Any) -> Any:
         nonlocal turns
         turns += 1
         other = commit([set_properties(turn=str(turns))])
-        monkeypatch.setattr(table_commits, "_commit", real)
+        monkeypatch.setattr(relation_commits, "_commit", real)
         await second.made(TABLE, other)
-        monkeypatch.setattr(table_commits, "_commit", overtaken)
+        monkeypatch.setattr(relation_commits, "_commit", overtaken)
         return await real(*arguments)
 
     second = await world.node()
-    monkeypatch.setattr(table_commits, "_commit", overtaken)
+    monkeypatch.setattr(relation_commits, "_commit", overtaken)
     answer = await node.post(TABLE, commit([set_properties(k="v")]))
 
     assert answer.error[:2] == (503, "ServiceUnavailableException")

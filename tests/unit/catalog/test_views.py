@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate.catalog import views
+from headgate.catalog import relation_commits
 from headgate.limits import TABLE_COMMIT_TRIES_MAX
 from headgate.testing.kernels import Held
 from tests.unit.catalog.lakes import (
@@ -165,18 +165,18 @@ async def test_a_view_that_never_stands_still(
     """After many tries the client is told to come back."""
     await node.view()
     second = await world.node()
-    real = views._store
+    real = relation_commits._commit
     turns = 0
 
     async def overtaken(*arguments: Any, **more: Any) -> Any:
         nonlocal turns
         turns += 1
-        monkeypatch.setattr(views, "_store", real)
+        monkeypatch.setattr(relation_commits, "_commit", real)
         await second.made(VIEW, commit([set_properties(turn=str(turns))]))
-        monkeypatch.setattr(views, "_store", overtaken)
+        monkeypatch.setattr(relation_commits, "_commit", overtaken)
         return await real(*arguments, **more)
 
-    monkeypatch.setattr(views, "_store", overtaken)
+    monkeypatch.setattr(relation_commits, "_commit", overtaken)
     answer = await node.post(VIEW, commit([set_properties(k="v")]))
 
     assert answer.error[:2] == (503, "ServiceUnavailableException")

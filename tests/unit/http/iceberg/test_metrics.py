@@ -6,7 +6,7 @@ import pytest
 
 from headgate.limits import REPORT_BYTES_MAX
 from headgate.model.names import Identifier
-from tests.unit.catalog.lakes import Node, call
+from tests.unit.catalog.lakes import Node
 
 PATH = "namespaces/a/tables/t/metrics"
 
@@ -17,7 +17,7 @@ async def test_a_report_is_kept_with_all_its_members(node: Node, kind: str) -> N
     await node.table()
     body = {"report-type": kind, "table-name": "t", "metrics": {"x": {"unit": "count"}}, "new": 1}
     answer = await node.post(PATH, body)
-    [stored] = await node.reports.list(call(), Identifier(("a",), "t"))
+    [stored] = await node.reports.list(await node.opened(), Identifier(("a",), "t"))
 
     assert (answer.status, answer.json) == (204, None)
     assert json.loads(stored.report) == body

@@ -12,7 +12,6 @@ from headgate.storage.options import S3Options, StorageOptions
 from tests.unit.catalog.lakes import (
     Node,
     World,
-    call,
     commit,
     new_table,
     new_view,
@@ -196,8 +195,8 @@ async def prepared(world: World) -> tuple[Node, dict[str, Any]]:
     loose_view = await made("namespaces/a/views", new_view("loose"))
     await node.delete("namespaces/a/views/loose", catalog="far")
     function = FunctionEntity(b'{"function-uuid":"u"}')
-    far = call().catalog._replace(catalog="far")
-    await create_function(node.lake, call(catalog=far), Identifier(("a",), "f"), function)
+    opened = await node.opened("far")
+    await create_function(node.lake, opened, Identifier(("a",), "f"), function)
     return node, {"t": table, "loose table": loose, "loose view": loose_view}
 
 

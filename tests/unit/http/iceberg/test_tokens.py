@@ -16,7 +16,7 @@ CREDENTIALS = {"grant_type": "client_credentials", "client_id": "me", "client_se
 ACCESS = "urn:ietf:params:oauth:token-type:access_token"
 
 
-async def ask(node: Node, headers: dict[str, str] | None = None, **form: str) -> Answer:
+async def ask(node: Node, form: dict[str, str], **headers: str) -> Answer:
     return await node.post("/v1/oauth/tokens", urlencode(form).encode(), headers=headers)
 
 
@@ -39,7 +39,7 @@ async def by(node: Node, **headers: str) -> str:
 
 async def test_a_token_for_client_credentials(node: Node) -> None:
     """The user is the client's id; the answer is complete and not to be stored."""
-    answer = await ask(node, **CREDENTIALS, scope="catalog")
+    answer = await ask(node, CREDENTIALS | {"scope": "catalog"})
 
     assert answer.status == 200
     assert answer.json | {"access_token": ""} == {
@@ -56,7 +56,7 @@ async def test_a_token_for_client_credentials(node: Node) -> None:
 
 async def test_credentials_may_come_in_the_header(node: Node) -> None:
     """As OAuth2 says; no scope is answered if none was asked for."""
-    answer = await ask(node, basic("you:secret"), grant_type="client_credentials")
+    answer = await ask(node, {"grant_type": "client_credentials"}, **basic("you:secret"))
 
     assert node.tokens.read(answer.json["access_token"]) == "you"
     assert "scope" not in answer.json
@@ -64,17 +64,16 @@ async def test_credentials_may_come_in_the_header(node: Node) -> None:
 
 async def test_a_token_in_exchange_for_another(node: Node) -> None:
     """It lives from now on; the user is the same."""
-    old = (await ask(node, **CREDENTIALS)).json["access_token"]
+    old = (await ask(node, CREDENTIALS)).json["access_token"]
     node.kernel.clock.advance(1_000 * (LIFETIME_SECONDS - 1))  # type: ignore[attr-defined]
-    answer = await ask(
-        node, grant_type=EXCHANGE, subject_token=old, subject_token_type=ACCESS, scope="catalog"
-    )
+    exchange = {"grant_type": EXCHANGE, "subject_token": old, "subject_token_type": ACCESS}
+    answer = await ask(node, exchange)
     node.kernel.clock.advance(2_000)  # type: ignore[attr-defined]
 
     assert node.tokens.read(answer.json["access_token"]) == "me"
     with pytest.raises(NotAuthenticated):
         node.tokens.read(old)
-    late = await ask(node, grant_type=EXCHANGE, subject_token=old, subject_token_type=ACCESS)
+    late = await ask(node, exchange)
     assert late.status == 400
     assert late.json["error"] == "invalid_grant"
     assert "expired" in late.json["error_description"]
@@ -106,7 +105,7 @@ async def test_bad_requests_for_tokens(node: Node, body: bytes, status: int, err
 async def test_a_bad_header_is_no_client(node: Node) -> None:
     """Not Basic, not base64, not text, or without a name."""
     for value in ("Bearer x", "Basic !", "Basic /w==", "Basic Og==", "Basic", ""):
-        answer = await ask(node, {"authorization": value}, grant_type="client_credentials")
+        answer = await ask(node, {"grant_type": "client_credentials"}, authorization=value)
         assert (answer.status, answer.json["error"]) == (401, "invalid_client")
 
 
