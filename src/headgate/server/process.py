@@ -24,6 +24,7 @@ from headgate.limits import (
     GIVE_UP_SECONDS,
     IDLE_SECONDS,
 )
+from headgate.server.listening import Place
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -163,7 +164,7 @@ async def _serve(
         await application.__aexit__()
 
 
-async def _announce(family: int, place: Any, ready: Callable[[], None]) -> None:  # noqa: ANN401
+async def _announce(family: int, place: Place, ready: Callable[[], None]) -> None:
     """Call `ready` when the server at this place has answered once."""
     loop = asyncio.get_running_loop()
     with socket.socket(family, socket.SOCK_STREAM) as caller:

@@ -24,7 +24,7 @@ class Child:
         self.log = log
         self._began = log.stat().st_size if log.exists() else 0
         with log.open("ab") as output:
-            self._process = subprocess.Popen(  # noqa: S603
+            self._process = subprocess.Popen(  # noqa: S603  the command of a test
                 command,
                 cwd=log.parent,
                 env=environment,

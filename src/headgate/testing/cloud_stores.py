@@ -62,7 +62,11 @@ class FakeGcsServer(StoreProcess):
 
     def options(self) -> StorageOptions:
         """How to reach it."""
-        gcs = GcsOptions(base_url=self._front.url, allow_http=True, token="any")  # noqa: S106
+        gcs = GcsOptions(
+            base_url=self._front.url,
+            allow_http=True,
+            token="any",  # noqa: S106  the double asks for none
+        )
         return StorageOptions(gcs=gcs, allowed_endpoints=(self._front.url,))
 
 
@@ -126,7 +130,7 @@ def _front_of(behind: str) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(content)
 
-        do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = _pass_on  # noqa: N815
+        do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = _pass_on  # noqa: N815  http.server's
 
         def log_message(self, *_: object) -> None:
             """Nobody reads it."""

@@ -120,7 +120,7 @@ class PostgresqlServer:
         user = "postgres" if os.getuid() == 0 else None
         words = self._folder / "words"  # no pipe: the server would keep it open
         with words.open("wb") as output:
-            done = subprocess.run(  # noqa: S603
+            done = subprocess.run(  # noqa: S603  its own programs
                 [str(self._binaries / program), *arguments],
                 check=False,
                 cwd=self._folder,

@@ -63,7 +63,7 @@ class StoreProcess:
     def _start(self) -> None:
         log = self.folder / "log"
         with log.open("wb") as output:
-            self._process = subprocess.Popen(  # noqa: S603
+            self._process = subprocess.Popen(  # noqa: S603  of the classes below us
                 self.command(),
                 cwd=self.folder,
                 env={"PATH": os.environ["PATH"], "HOME": str(self.folder)} | self.environment(),
@@ -128,7 +128,7 @@ def _run(tool: str, *arguments: str, **environment: str) -> None:
     path = shutil.which(tool)
     if path is None:
         raise RuntimeError(f"{tool} was not found, and a storage server of the full run needs it")
-    subprocess.run(  # noqa: S603
+    subprocess.run(  # noqa: S603  the arguments are written in this package
         [path, *arguments], check=True, env=os.environ | environment, timeout=BUILD_SECONDS
     )
 
