@@ -115,11 +115,17 @@ def _bytes(count: int) -> str:
 
 
 _BODY, _MANY, _LONG = server.HTTP_BODY_BYTES, server.HTTP_REQUESTS_MAX, server.HTTP_REQUEST_SECONDS
+_LONG_BODIES = ", ".join(
+    f"`{route.operation}`"
+    for route in ICEBERG_ROUTES
+    if route.body_bytes_max > limits.SHORT_BODY_BYTES_MAX
+)
 _LIMITS = (
     ("one level of a namespace, or the name of a table or view", _bytes(limits.NAME_BYTES_MAX), ""),
     ("levels of a namespace", str(limits.NAMESPACE_LEVELS_MAX), ""),
     ("a location", _bytes(LOCATION_BYTES_MAX), ""),
-    ("body of a request", _bytes(default_of(_BODY)), _BODY.name),
+    ("body of a request", _bytes(limits.SHORT_BODY_BYTES_MAX), _BODY.name),
+    (f"body of {_LONG_BODIES}", _bytes(default_of(_BODY)), _BODY.name),
     ("parameters in a query", str(limits.QUERY_PARAMETERS_MAX), ""),
     ("requests at a time, per process", str(default_of(_MANY)), _MANY.name),
     ("time of a request", f"{default_of(_LONG):g} s", _LONG.name),

@@ -23,6 +23,7 @@ from headgate.cli.options import environment
 from headgate.cli.output import table, to_json
 from headgate.cli.serve import SNIPPETS
 from headgate.errors import HeadgateError, Unavailable, Unsupported
+from headgate.settings.server import LOG_ACCESS
 
 READY = re.compile(r"^headgate ready on (\S+)$")
 STOP_SECONDS_MAX = 15.0
@@ -163,9 +164,10 @@ def _interruptible() -> Iterator[None]:
 @contextlib.contextmanager
 def _server(folder: Path) -> Iterator[str]:
     """A server of its own, as `headgate serve` starts it; its URL. Settings do not reach it."""
-    command = [sys.executable, "-m", "headgate", "serve", "--port", "0", "--data", str(folder)]
+    command = [sys.executable, "-m", "headgate", "serve", "--port", "0"]
+    command += ["--data", str(folder), "--set", f"{LOG_ACCESS.name}=false"]
     own = {name: text for name, text in environment().items() if name[:9] != "HEADGATE_"}
-    process = subprocess.Popen(  # noqa: S603
+    process = subprocess.Popen(  # noqa: S603  ourselves
         command, env=own, stdout=subprocess.PIPE, text=True, start_new_session=True
     )  # a session of its own: Ctrl-C is for us, and we stop it
     assert process.stdout is not None

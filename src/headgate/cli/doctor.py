@@ -1,34 +1,40 @@
 """`headgate doctor`: looks at everything a server needs, and says what to do about it."""
 
 import asyncio
+import http.client
+import os
 import shutil
-import socket
 import stat
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import click
+import msgspec
 
 from headgate.catalog.catalogs import list_catalogs
-from headgate.catalog.entities import CatalogEntity
 from headgate.cli.options import Run, shared
-from headgate.cli.output import printable, to_json
+from headgate.cli.output import iso, printable, to_json
+from headgate.cli.serve import check_settings
 from headgate.cli.version import versions
-from headgate.errors import HeadgateError
+from headgate.errors import BadSetting, ClockRefused, HeadgateError
+from headgate.http.management.health import Health
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import REALMS_KEY, RealmState
+from headgate.server.listening import listen
 from headgate.server_settings import new_uuid, storage_options
 from headgate.settings.server import HTTP_HOST, HTTP_PORT
 from headgate.settings.setting import Settings
 from headgate.settings.store import BACKEND, DATA
 from headgate.settings.urls import mask
 from headgate.storage.gateway import StorageGateway
-from headgate.wiring import DATABASE_FILE, open_kernel
+from headgate.wiring import DATABASE_FILE, make_backend, open_kernel
 
 FREE_BYTES_WANTED = 1 << 30
 READ_SECONDS_WANTED = 0.05
+ANSWER_SECONDS_MAX = 2.0
 
 
 class Finding(NamedTuple):
@@ -42,7 +48,11 @@ class Finding(NamedTuple):
 @click.command()
 @shared
 def doctor(run: Run) -> None:
-    """Check settings, database, storage, permissions, clock and versions."""
+    """Check settings, database, storage, permissions, clock and versions.
+
+    A store that is not there is not made. To each place where tables may lie a file is written,
+    read and deleted. The exit code is 1 if anything is wrong.
+    """
     findings = asyncio.run(_all(run.settings))
     healthy = all(one.ok for one in findings)
     if run.json:
@@ -56,7 +66,7 @@ def doctor(run: Run) -> None:
 
 
 async def _all(settings: Settings) -> list[Finding]:
-    findings = [_versions(), *_data(settings), _port(settings)]
+    findings = [_versions(), _settings(settings), *_data(settings), _port(settings)]
     findings += [finding async for finding in _store(settings)]
     return findings
 
@@ -66,17 +76,32 @@ def _versions() -> Finding:
     return Finding("versions", ok=True, text=known)
 
 
-def _data(settings: Settings) -> list[Finding]:
+def _settings(settings: Settings) -> Finding:
+    """What `headgate serve` would say of them before it does anything."""
+    try:
+        check_settings(settings)
+    except HeadgateError as error:
+        return Finding("settings", ok=False, text=str(error))
+    changed = sum(value.source != "default" for value in settings)
+    return Finding("settings", ok=True, text=f"{changed} are set, and all can be used")
+
+
+def _data(settings: Settings) -> Iterator[Finding]:
     """The data directory: there or to be made, with room, its keys for the owner only."""
     data = settings[DATA].absolute()
-    existing = next(path for path in (data, *data.parents) if path.exists())
+    existing = _existing(data)
     free = shutil.disk_usage(existing).free
     roomy = free >= FREE_BYTES_WANTED
     advice = "" if roomy else "; make room, or choose another directory with --data"
-    findings = [Finding("disk", roomy, f"{free >> 20:,} MiB are free in {existing}{advice}")]
-    for key in sorted((data / "keys").glob("*")) if (data / "keys").is_dir() else []:
-        findings.append(_key(key))
-    return findings
+    yield Finding("disk", roomy, f"{free >> 20:,} MiB are free in {existing}{advice}")
+    try:
+        for key in sorted((data / "keys").iterdir()):
+            yield _key(key)
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # keys are made on first start
+    except OSError as error:
+        text = f"{data / 'keys'} cannot be looked at ({error.strerror}); run as the server's user"
+        yield Finding("keys", ok=False, text=text)
 
 
 def _key(path: Path) -> Finding:
@@ -88,59 +113,124 @@ def _key(path: Path) -> Finding:
 
 
 def _port(settings: Settings) -> Finding:
+    """Nobody listens there, or a Headgate does."""
     host, port = settings[HTTP_HOST], settings[HTTP_PORT]
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        taken = port != 0 and probe.connect_ex((host, port)) == 0
-    state = "answers: a server is running" if taken else "is free"
-    return Finding("port", ok=True, text=f"{host}:{port} {state}")
+    try:
+        listen(host, port).socket.close()
+    except BadSetting as error:
+        if _is_headgate(host, port):
+            return Finding("port", ok=True, text=f"a Headgate serves on {host}:{port}")
+        return Finding("port", ok=False, text=str(error))
+    return Finding("port", ok=True, text=f"{host}:{port} is free")
+
+
+def _is_headgate(host: str, port: int) -> bool:
+    connection = http.client.HTTPConnection(host, port, timeout=ANSWER_SECONDS_MAX)
+    try:
+        connection.request("GET", "/health/live")
+        return msgspec.json.decode(connection.getresponse().read(), type=Health).status == "up"
+    except (OSError, http.client.HTTPException, msgspec.MsgspecError):
+        return False
+    finally:
+        connection.close()
 
 
 async def _store(settings: Settings) -> AsyncIterator[Finding]:
-    """The database with its clock, then the storage of every catalog."""
-    place = mask(settings[BACKEND]) or str(settings[DATA] / DATABASE_FILE)
+    """The database, the clock that its commits are compared with, the storage of all catalogs."""
+    place = mask(settings[BACKEND]) or str(settings[DATA].absolute() / DATABASE_FILE)
     try:
-        async with open_kernel(settings) as kernel:
-            yield await _database(kernel, place)
-            yield Finding("clock", ok=True, text="it is not behind the newest commit")
-            async for finding in _warehouses(settings, kernel):
+        file = _database_file(settings)
+        if file is not None and not _is_there(file):
+            yield _new_database(file)
+            return
+        clock = await _clock(settings)
+        async with open_kernel(settings, writable=False) as kernel:
+            yield await _database(kernel, place, clock)
+            yield clock
+            async for finding in _storage(settings, kernel):
                 yield finding
     except HeadgateError as error:
         yield Finding("database", ok=False, text=f"{place}: {error}")
 
 
-async def _database(kernel: Kernel, place: str) -> Finding:
+def _database_file(settings: Settings) -> Path | None:
+    """The file of an embedded store, None for any other."""
+    make_backend(settings)  # refuses a URL that cannot be used
+    url = settings[BACKEND]
+    if not url:
+        return settings[DATA].absolute() / DATABASE_FILE
+    _, is_file, path = url.partition("sqlite:///")
+    return Path("/" + unquote(path).lstrip("/")) if is_file else None
+
+
+def _new_database(file: Path) -> Finding:
+    """What would become of a file that is not there: it is not made here."""
+    folder = _existing(file.parent)
+    if folder.is_dir() and os.access(folder, os.W_OK | os.X_OK):
+        text = f"{file} is not there; `headgate serve` makes it, and {folder} can be written"
+        return Finding("database", ok=True, text=text)
+    text = f"{file} cannot be made: {folder} cannot be written; choose another place with --data"
+    return Finding("database", ok=False, text=text)
+
+
+def _existing(path: Path) -> Path:
+    """This path if it is there, else the nearest above it that is."""
+    return next(one for one in (path, *path.parents) if _is_there(one))
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # somebody does not let us look
+        return False
+
+
+async def _clock(settings: Settings) -> Finding:
+    """A store that is opened for writing compares the clock with its newest commit."""
+    try:
+        async with open_kernel(settings) as kernel:
+            now = iso(kernel.clock.wall_ms())
+    except ClockRefused as error:
+        return Finding("clock", ok=False, text=str(error))
+    return Finding("clock", ok=True, text=f"it says {now}, which is not behind the newest commit")
+
+
+async def _database(kernel: Kernel, place: str, clock: Finding) -> Finding:
     began = kernel.clock.seconds()
     await kernel.pointers.read([REALMS_KEY])
     seconds = kernel.clock.seconds() - began
-    text = f"{place} answers in {seconds * 1e3:.1f} ms and takes writes"
+    writes = "takes writes" if clock.ok else "takes no writes with this clock"
+    text = f"{place} answers in {seconds * 1e3:.1f} ms and {writes}"
     if seconds > READ_SECONDS_WANTED:
         text += "; every request waits that long: bring server and database together"
     return Finding("database", seconds <= READ_SECONDS_WANTED, text)
 
 
-async def _warehouses(settings: Settings, kernel: Kernel) -> AsyncIterator[Finding]:
-    storage = StorageGateway(storage_options(settings), kernel.clock)
+async def _storage(settings: Settings, kernel: Kernel) -> AsyncIterator[Finding]:
+    """Every place where the tables of a catalog may lie."""
+    gateway = StorageGateway(storage_options(settings), kernel.clock)
     realms = [one for one in await kernel.realms.list() if one.state is RealmState.ACTIVE]
     if not realms:
         yield Finding("storage", ok=True, text="the store is empty; `headgate serve` fills it")
     for realm in realms:
         for catalog in await list_catalogs(kernel, realm.name):
-            yield await _warehouse(storage, f"{realm.name}.{catalog.name}", catalog)
+            for location in (catalog.warehouse, *catalog.allowed_locations):
+                refusal = await _refusal(gateway, location.rstrip("/"))
+                text = f"catalog {realm.name}.{catalog.name}: {location} "
+                text += refusal or "can be written, read and deleted"
+                yield Finding("storage", not refusal, text)
 
 
-async def _warehouse(storage: StorageGateway, name: str, catalog: CatalogEntity) -> Finding:
-    """Write a file, read it, delete it."""
-    files = storage.files((catalog.warehouse,))
-    probe = f"{catalog.warehouse}/headgate-doctor-{new_uuid()}"
+async def _refusal(gateway: StorageGateway, location: str) -> str:
+    """Write a file, read it, delete it: what does not work, empty if all does."""
+    probe = f"{location}/headgate-doctor-{new_uuid()}"
     try:
+        files = gateway.files((location,))
         await files.write(probe, b"headgate")
         whole = await files.read(probe) == b"headgate"
         left = await files.delete([probe])
     except HeadgateError as error:
-        return Finding("storage", ok=False, text=f"catalog {name}: {error}")
-    if left or not whole:
-        why = left[0][1] if left else "a file came back changed"
-        return Finding("storage", ok=False, text=f"catalog {name}: {catalog.warehouse}: {why}")
-    text = f"catalog {name}: {catalog.warehouse} can be written, read and deleted"
-    return Finding("storage", ok=True, text=text)
+        return f"fails: {error}"
+    if left:
+        return f"keeps what is deleted: {left[0][1]}"
+    return "" if whole else "gives files back changed"

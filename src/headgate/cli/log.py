@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import click
 
+from headgate.cli.commit_words import described, sentence
 from headgate.cli.commits import newest, since, unseen
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
-from headgate.cli.output import iso, printable, to_json
+from headgate.cli.output import to_json
 from headgate.errors import PointerNotFound
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import Commit
@@ -49,8 +50,9 @@ class Wanted(NamedTuple):
 def log(run: Run, *, follow: bool, **wanted: str | int | None) -> None:
     """Print the commits of all realms, oldest first.
 
-    With --json each commit is an object on a line of its own; ids are text. The parts of a key are
-    separated by NUL, shown as / without --json. Bytes that are no UTF-8 are shown as escapes.
+    With --json each commit is an object on a line of its own; ids are text. Keys of names say what
+    they name and the id of the namespace it is in. The parts of other keys are separated by NUL,
+    shown as / without --json. Bytes that are no UTF-8 are shown as escapes.
     """
     viewer = Viewer(Wanted(**wanted), json=run.json)  # type: ignore[arg-type]  # click checked them
     work = viewer.follow if follow else viewer.show
@@ -118,44 +120,3 @@ class Viewer:
                 click.echo(to_json(described(commit)))
             else:
                 click.echo(sentence(commit, self._realms.get(commit.realm, commit.realm)))
-
-
-def described(commit: Commit) -> dict[str, object]:
-    """A commit as a plain object. Ids are text: they exceed what many JSON readers can count to."""
-    return {
-        "id": str(commit.id),
-        "seq": commit.seq,
-        "realm": commit.realm,
-        "pointer": commit.pointer,
-        "time": iso(commit.time_ms),
-        "node": commit.node,
-        "groups": [
-            {
-                "note": group.note,
-                "operation": key_text(group.operation),
-                "entries": [
-                    {"index": entry.index, "key": key_text(entry.key), "kind": entry.kind}
-                    for entry in group.entries
-                ],
-            }
-            for group in commit.groups
-        ],
-    }
-
-
-def sentence(commit: Commit, realm: str) -> str:
-    """A commit for people: one line, and one below it for each note and each entry."""
-    where = printable(f"{realm} {commit.pointer}")
-    lines = [f"{iso(commit.time_ms)}  {commit.id}  {where} #{commit.seq}  node {commit.node}"]
-    for group in commit.groups:
-        if group.note is not None:
-            lines.append(f"    {to_json(group.note)}")
-        for entry in group.entries:
-            key = printable(key_text(entry.key).replace("\0", "/"))
-            lines.append(f"    {entry.kind:7}  {printable(entry.index)}  {key}")
-    return "\n".join(lines)
-
-
-def key_text(key: bytes) -> str:
-    """A key as text; bytes that are no UTF-8 are written as escapes."""
-    return key.decode("utf-8", errors="backslashreplace")

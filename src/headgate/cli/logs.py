@@ -4,15 +4,20 @@ import logging
 import sys
 
 from headgate.cli.output import iso, to_json
+from headgate.http.access_log import logger as access_logger
 
 
-def set_up(level: str, form: str) -> None:
-    """Log messages of this level and above, in this form; an earlier set-up is replaced."""
+def set_up(level: str, form: str, *, access: bool = False) -> None:
+    """Log messages of this level and above, in this form; an earlier set-up is replaced.
+
+    Requests are logged if `access` is true, whatever the level.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    access_logger.setLevel(logging.INFO if access else logging.WARNING)
 
 
 class TextLines(logging.Formatter):
@@ -21,7 +26,11 @@ class TextLines(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
-    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802
+    def formatTime(  # noqa: N802  logging's name
+        self,
+        record: logging.LogRecord,
+        datefmt: str | None = None,  # noqa: ARG002  logging's argument
+    ) -> str:
         return iso(int(record.created * 1000))
 
 

@@ -49,7 +49,7 @@ def shared(command: Callable[..., None]) -> Callable[..., None]:
         config: str | None,
         sets: tuple[str, ...],
         json: bool,
-        **own: Any,  # noqa: ANN401
+        **own: Any,  # noqa: ANN401  the options of any command
     ) -> None:
         flags = {name: own.pop(option) for option, name in FLAGS.items() if option in own}
         settings = load(

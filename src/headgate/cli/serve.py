@@ -11,10 +11,10 @@ from headgate.application import load_application
 from headgate.cli import logs
 from headgate.cli.options import Run, shared
 from headgate.clock import SystemClock
-from headgate.errors import BadSetting
+from headgate.errors import BadSetting, HeadgateError
 from headgate.http.front import Front
 from headgate.server.serving import serve as serve_application
-from headgate.server_settings import bootstrap_catalog
+from headgate.server_settings import bootstrap_catalog, lake_options, token_secret
 from headgate.settings import catalogs, server, store
 from headgate.settings.loading import restore
 from headgate.settings.setting import Settings
@@ -31,6 +31,14 @@ DuckDB      ATTACH '{catalog}' AS headgate (TYPE iceberg, ENDPOINT '{url}/iceber
 Polars      pl.scan_iceberg(load_catalog("headgate", type="rest",
             uri="{url}/iceberg").load_table("namespace.table"))
 """
+
+
+class NotStarted(Exception):
+    """The server could not start. Whatever the reason, somebody has to change something first."""
+
+    def __init__(self, reason: HeadgateError) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
 
 
 @click.command
@@ -52,20 +60,44 @@ def serve(run: Run, *, insecure: bool) -> None:
             why="it believes whoever asks, and others than this machine could ask",
             fix="Listen on 127.0.0.1, or say --insecure",
         )
-    serve_application(
-        functools.partial(_load, settings.plain()),
-        host=host,
-        port=settings[server.HTTP_PORT],
-        processes=settings[server.HTTP_PROCESSES],
-        ready=functools.partial(_ready, settings),
-        clock=SystemClock(),
-    )
+    check_settings(settings)
+    started = False
+
+    def ready(url: str) -> None:
+        nonlocal started
+        started = True
+        _announce(settings, url)
+
+    try:
+        serve_application(
+            functools.partial(_load, settings.plain()),
+            host=host,
+            port=settings[server.HTTP_PORT],
+            processes=settings[server.HTTP_PROCESSES],
+            ready=ready,
+            clock=SystemClock(),
+        )
+    except HeadgateError as error:
+        if started:
+            raise
+        raise NotStarted(error) from error
+
+
+def check_settings(settings: Settings) -> None:
+    """Refuse settings that fit their types and cannot be used, before anything is made of them."""
+    lake_options(settings)
+    if settings[server.TOKEN_SECRET]:
+        token_secret(settings)
 
 
 def _load(plain: dict[str, tuple[Any, str]], shared: Path | None) -> Front:
     """The application of one process, made in that process."""
     settings = restore(plain)
-    logs.set_up(settings[server.LOG_LEVEL], settings[server.LOG_FORMAT])
+    logs.set_up(
+        settings[server.LOG_LEVEL],
+        settings[server.LOG_FORMAT],
+        access=settings[server.LOG_ACCESS],
+    )
     return load_application(settings, shared)
 
 
@@ -77,7 +109,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _ready(settings: Settings, url: str) -> None:
+def _announce(settings: Settings, url: str) -> None:
     """Say where everything is, and that it works."""
     place = mask(settings[store.BACKEND]) or str(settings[store.DATA] / DATABASE_FILE)
     tables = bootstrap_catalog(settings).warehouse

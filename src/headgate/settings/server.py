@@ -63,7 +63,8 @@ HTTP_BODY_BYTES = Setting(
     default=BODY_BYTES_MAX,
     unit="bytes",
     least=BODY_BYTES_MIN,
-    help="How large the body of a request may be.",
+    most=BODY_BYTES_MAX,
+    help="How large the body of a request may be; most kinds of requests may have less.",
 )
 READ_ONLY = Setting(
     name="read-only",
@@ -94,6 +95,12 @@ LOG_LEVEL = Setting(
     default="warning",
     choices=("debug", "info", "warning", "error"),
     help="The least important messages to log.",
+)
+LOG_ACCESS = Setting(
+    name="log.access",
+    type=bool,
+    default=True,
+    help="Whether a server logs each request, whatever `log.level` is.",
 )
 LOG_FORMAT = Setting(
     name="log.format",

@@ -46,6 +46,7 @@ from headgate.settings.server import (
     HTTP_PROCESSES,
     HTTP_REQUEST_SECONDS,
     HTTP_REQUESTS_MAX,
+    LOG_ACCESS,
     LOG_FORMAT,
     LOG_LEVEL,
     PLANNING_PROCESSES,
@@ -91,6 +92,7 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         PLANNING_PROCESSES,
         TOKEN_SECRET,
         LOG_LEVEL,
+        LOG_ACCESS,
         LOG_FORMAT,
     ),
     "Catalogs": (

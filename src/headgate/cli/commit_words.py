@@ -1,0 +1,122 @@
+"""Commits in words: objects for scripts, sentences for people."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from headgate.catalog.naming import CATALOGS, FUNCTIONS, NAMES, NAMESPACES, RELATIONS, ROOT
+from headgate.catalog.openings import CATALOG_POINTER
+from headgate.catalog.purging import PURGE
+from headgate.catalog.reports import REPORTS
+from headgate.cli.output import iso, printable, to_json
+from headgate.kernel.log import Commit, Entry
+
+CATALOG_POINTERS = "cat/"  # how the names of all pointers of a catalog begin
+ID_BYTES = 8
+UUID_BYTES = 16
+GROUPS = {
+    CATALOGS: "catalog",
+    NAMESPACES: "namespace",
+    RELATIONS: "table or view",
+    FUNCTIONS: "function",
+}
+DONE = {"alter": "altered", "create": "created", "drop": "dropped", "rename": "renamed"}
+
+
+def described(commit: Commit) -> dict[str, object]:
+    """A commit as a plain object. Ids are text: they exceed what many JSON readers can count to."""
+    return {
+        "id": str(commit.id),
+        "seq": commit.seq,
+        "realm": commit.realm,
+        "pointer": commit.pointer,
+        "time": iso(commit.time_ms),
+        "node": commit.node,
+        "groups": [
+            {
+                "note": group.note,
+                "operation": _operation(commit, group.operation),
+                "entries": [
+                    {"index": entry.index, "kind": entry.kind, **_key(commit, entry)}
+                    for entry in group.entries
+                ],
+            }
+            for group in commit.groups
+        ],
+    }
+
+
+def sentence(commit: Commit, realm: str) -> str:
+    """A commit for people: one line, and one below it for each note and each entry."""
+    where = printable(f"{realm} {commit.pointer}")
+    lines = [f"{iso(commit.time_ms)}  {commit.id}  {where} #{commit.seq}  node {commit.node}"]
+    for group in commit.groups:
+        if group.note is not None:
+            lines.append(f"    {printable(in_words(group.note))}")
+        for entry in group.entries:
+            key = printable(_shown(_key(commit, entry)))
+            lines.append(f"    {entry.kind:7}  {printable(entry.index)}  {key}")
+    return "\n".join(lines)
+
+
+def in_words(note: object) -> str:
+    """What somebody noted of a commit: a sentence if it is one of ours, else JSON."""
+    match note:
+        case {"do": "transaction", "changes": [*changes], **more}:
+            return f"in one transaction{_by(more)}: {'; '.join(map(in_words, changes))}"
+        case {"do": str(do), "kind": str(kind), "name": [*name], **more}:
+            to = more.get("to")
+            target = f" to {_dotted(to)}" if isinstance(to, list) else ""
+            return f"{kind} {_dotted(name)} was {DONE.get(do, do)}{target}{_by(more)}"
+        case {"realm": str(realm), "state": str(state)}:
+            return f"realm {realm} is {state}"
+        case _:
+            return to_json(note)
+
+
+def _by(more: Mapping[object, object]) -> str:
+    return f" by {more['by']}" if more.get("by") else ""
+
+
+def _dotted(name: list[object]) -> str:
+    """A path of names, or one with a name behind it, with dots between."""
+    levels = [level for part in name for level in (part if isinstance(part, list) else [part])]
+    return ".".join(map(str, levels))
+
+
+def _key(commit: Commit, entry: Entry) -> dict[str, str]:
+    """A key as text; one in the name index with what it names, and below whom."""
+    key = entry.key
+    if not _is_of_catalogs(commit) or len(key) < ID_BYTES:
+        return {"key": key_text(key)}
+    group = GROUPS.get(key[ID_BYTES : ID_BYTES + 1])
+    if entry.index == NAMES and group is not None:
+        parent = int.from_bytes(key[:ID_BYTES], "big")
+        return {"key": key_text(key[ID_BYTES + 1 :]), "names": group, "parent": str(parent)}
+    if entry.index in {PURGE, REPORTS}:
+        ids = (key[at : at + ID_BYTES] for at in range(0, len(key), ID_BYTES))
+        return {"key": "\0".join(str(int.from_bytes(id, "big")) for id in ids)}
+    return {"key": key_text(key)}
+
+
+def _shown(key: Mapping[str, str]) -> str:
+    text = key["key"].replace("\0", "/")
+    if "names" not in key:
+        return text
+    below = "" if key["parent"] == str(ROOT) else f" in {key['parent']}"
+    return f"{key['names']} {text}{below}"
+
+
+def _operation(commit: Commit, id: bytes) -> str:
+    """The id of an operation: a UUID where clients of a catalog chose it."""
+    if _is_of_catalogs(commit) and len(id) == UUID_BYTES:
+        return str(UUID(bytes=id))
+    return key_text(id)
+
+
+def _is_of_catalogs(commit: Commit) -> bool:
+    return commit.pointer == CATALOG_POINTER or commit.pointer.startswith(CATALOG_POINTERS)
+
+
+def key_text(key: bytes) -> str:
+    """A key as text; bytes that are no UTF-8 are written as escapes."""
+    return key.decode("utf-8", errors="backslashreplace")
