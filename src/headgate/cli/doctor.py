@@ -5,7 +5,6 @@ import http.client
 import os
 import shutil
 import stat
-import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -62,7 +61,7 @@ def doctor(run: Run) -> None:
             mark = "ok  " if one.ok else "FAIL"
             click.echo(f"{mark}  {one.subject:<10} {printable(one.text)}")
     if not healthy:
-        sys.exit(1)
+        click.get_current_context().exit(1)
 
 
 async def _all(settings: Settings) -> list[Finding]:

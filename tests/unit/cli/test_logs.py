@@ -2,21 +2,12 @@
 
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 
 from headgate.cli import logs
-
-
-@pytest.fixture(autouse=True)
-def own_root_logger() -> Iterator[None]:
-    """Leave the process's logging as it was."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
+from headgate.http.access_log import AccessLog, Exchange
+from headgate.http.request import Request
 
 
 def test_json_lines_carry_the_fields_of_a_record(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,3 +39,23 @@ def test_text_lines_are_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     logging.getLogger("headgate.x").warning("shown")
 
     assert capsys.readouterr().err.endswith("Z WARNING headgate.x: shown\n")
+
+
+@pytest.mark.parametrize("level", ["debug", "warning", "error"])
+@pytest.mark.parametrize("access", [True, False])
+async def test_requests_are_logged_whatever_the_level(
+    level: str, access: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They have a setting of their own; other messages of their level are not shown with them."""
+    logs.set_up(level, "text", access=access)
+    log = AccessLog()
+    wanted = log.wanted
+    if wanted:
+        log.add(Exchange(Request("GET", "/a"), 1_000, 0.001))
+        log.write()
+    logging.getLogger("headgate.x").info("told")
+
+    said = capsys.readouterr().err
+    assert wanted == access
+    assert ("GET /a" in said) == access
+    assert ("told" in said) == (level == "debug")

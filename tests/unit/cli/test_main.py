@@ -2,34 +2,17 @@
 
 import io
 import json
-import logging
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import headgate
 from headgate.cli.main import run
+from headgate.cli.version import OPTIONAL, PARTS
 from headgate.settings.table import FAMILIES
 
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No setting comes from whoever runs the tests."""
-    monkeypatch.setattr("headgate.cli.options.environment", dict)
-
-
-@pytest.fixture(autouse=True)
-def own_root_logger() -> Iterator[None]:
-    """Leave the process's logging as it was."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 def test_version_names_what_runs_here(capsys: Capture) -> None:
@@ -38,7 +21,7 @@ def test_version_names_what_runs_here(capsys: Capture) -> None:
 
     found = json.loads(capsys.readouterr().out)
     assert found["headgate"] == headgate.__version__
-    assert set(found) == {"headgate", "python", "apsw", "sqlite", "asyncpg", "platform"}
+    assert set(found) == {"headgate", "python", "apsw", "sqlite", "platform", *PARTS, *OPTIONAL}
 
 
 def test_version_is_readable(capsys: Capture) -> None:

@@ -1,0 +1,136 @@
+"""`headgate catalog`: list, create and change catalogs of a store on disk."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.cli.main import run
+from headgate.settings.loading import load
+from headgate.wiring import open_kernel
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> list[str]:
+    """The options of a store with the default metalake."""
+    async with open_kernel(load(flags={"data": str(tmp_path)})) as kernel:
+        await kernel.realms.create("default")
+    return ["--data", str(tmp_path)]
+
+
+def done(capsys: Capture, *arguments: str) -> str:
+    assert run(["catalog", *arguments]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+def as_json(capsys: Capture, *arguments: str) -> Any:
+    return json.loads(done(capsys, *arguments, "--json"))
+
+
+def refused(capsys: Capture, code: int, *arguments: str) -> dict[str, str]:
+    assert run(["catalog", *arguments, "--json"]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    problem: dict[str, str] = json.loads(captured.err)["error"]
+    return problem
+
+
+def test_alone_it_says_what_it_can_do(capsys: Capture) -> None:
+    """As `headgate` itself does."""
+    assert "create" in done(capsys)
+
+
+def test_a_catalog_is_created_and_listed(capsys: Capture, store: list[str], tmp_path: Path) -> None:
+    """Its tables lie in a folder of its own unless it is told where."""
+    own = as_json(capsys, "create", "own", "--comment", "c", *store)
+    flat = as_json(
+        capsys, "create", "flat", "--flat", "--warehouse", "s3://b/w/", "--allow", "s3://c", *store
+    )
+    listed = as_json(capsys, "list", *store)
+
+    assert own["warehouse"] == (tmp_path / "warehouses").as_uri() + "/own"
+    assert (own["nested"], own["comment"], own["allowed-locations"]) == (True, "c", [])
+    assert (flat["nested"], flat["warehouse"], flat["allowed-locations"]) == (
+        False,
+        "s3://b/w",
+        ["s3://c"],
+    )
+    assert listed == [flat, own]
+    assert set(own) == {
+        *("id", "name", "warehouse", "nested", "allowed-locations", "comment", "created")
+    }
+
+
+def test_people_read_sentences_and_tables(capsys: Capture, store: list[str]) -> None:
+    """Without --json the answers are for people."""
+    empty = done(capsys, "list", *store)
+    created = done(capsys, "create", "a", "--warehouse", "s3://b/w", *store)
+    listed = done(capsys, "list", *store)
+    changed = done(capsys, "set", "a", "nested=false", *store)
+
+    assert empty == "There are no catalogs; `headgate catalog create NAME` makes one.\n"
+    assert created == "Catalog 'a' is created; its tables lie in s3://b/w.\n"
+    assert [line.split()[:2] for line in listed.splitlines()] == [["NAME", "NESTED"], ["a", "yes"]]
+    assert changed == "Catalog 'a' is changed; its tables lie in s3://b/w.\n"
+
+
+def test_a_catalog_can_be_changed(capsys: Capture, store: list[str]) -> None:
+    """Several fields at once; the others stay."""
+    made = as_json(capsys, "create", "a", "--warehouse", "s3://b/w", *store)
+    changes = ("nested=FALSE", "comment=x=y", "allowed-locations=s3://c, s3://d/e")
+    changed = as_json(capsys, "set", "a", *changes, *store)
+
+    assert changed == made | {
+        "nested": False,
+        "comment": "x=y",
+        "allowed-locations": ["s3://c", "s3://d/e"],
+    }
+    assert as_json(capsys, "list", *store) == [changed]
+    assert as_json(capsys, "set", "a", "allowed-locations=", *store)["allowed-locations"] == []
+
+
+def test_another_metalake_has_catalogs_of_its_own(capsys: Capture, store: list[str]) -> None:
+    """`--metalake` names it."""
+    assert run(["realm", "create", "other", *store]) == 0
+    capsys.readouterr()
+    as_json(capsys, "create", "a", "--metalake", "other", *store)
+
+    assert [one["name"] for one in as_json(capsys, "list", "--metalake", "other", *store)] == ["a"]
+    assert as_json(capsys, "list", *store) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "type"),
+    [
+        (["create", "a"], 1, "CatalogExists"),
+        (["create", "a.b"], 2, "BadRequest"),
+        (["create", ""], 2, "BadName"),
+        (["create", "b", "--warehouse", "nonsense"], 2, None),
+        (["create", "b", "--metalake", "nobody"], 1, "RealmNotFound"),
+        (["create", "b", "--warehouse", "s3://b/w/inside"], 1, "LocationTaken"),
+        (["list", "--metalake", "nobody"], 1, "RealmNotFound"),
+        (["set", "nobody", "nested=true"], 1, "CatalogNotFound"),
+        (["set", "nobody", "comment=x"], 1, "CatalogNotFound"),
+        (["set", "a", "nested=perhaps"], 2, "BadRequest"),
+        (["set", "a", "warehouse=s3://c"], 2, "BadRequest"),
+        (["set", "a", "nested"], 2, "BadRequest"),
+        (["set", "a"], 2, "InvalidInput"),
+        (["set", "a", "nested=true", "--set", "schema.separator=/"], 2, "BadSetting"),
+    ],
+)
+def test_what_cannot_be_done_has_a_name_and_a_code(
+    arguments: list[str], code: int, type: str | None, capsys: Capture, store: list[str]
+) -> None:
+    """And changes nothing."""
+    as_json(capsys, "create", "a", "--warehouse", "s3://b/w", *store)
+    before = as_json(capsys, "list", *store)
+
+    problem = refused(capsys, code, *arguments, *store)
+    assert problem["message"]
+    assert type in {None, problem["type"]}
+    assert as_json(capsys, "list", *store) == before

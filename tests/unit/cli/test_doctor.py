@@ -1,0 +1,267 @@
+"""`headgate doctor`: what it finds, and that it changes nothing."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.catalog.catalogs import create_catalog
+from headgate.catalog.entities import CatalogEntity
+from headgate.cli import doctor
+from headgate.cli.main import run
+from headgate.clock import SystemClock
+from headgate.settings.loading import load
+from headgate.wiring import open_kernel
+
+Capture = pytest.CaptureFixture[str]
+
+
+class LateClock(SystemClock):
+    """The machine's clock, an hour behind."""
+
+    def wall_ms(self) -> int:
+        return super().wall_ms() - 3_600_000
+
+
+@pytest.fixture(autouse=True)
+def free_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The usual port may be in use on the machine that runs the tests."""
+    monkeypatch.setattr("headgate.cli.options.environment", lambda: {"HEADGATE_HTTP_PORT": "0"})
+
+
+def make_store(data: Path, *allowed: str) -> None:
+    """A store with one catalog, whose tables lie in `data`/w and in these places."""
+
+    async def make() -> None:
+        async with open_kernel(load(flags={"data": str(data)})) as kernel:
+            await kernel.realms.create("default")
+            catalog = CatalogEntity(0, "main", (data / "w").as_uri(), {}, allowed_locations=allowed)
+            await create_catalog(kernel, "default", catalog)
+
+    asyncio.run(make())
+
+
+def looked(capsys: Capture, data: Path, *options: str, healthy: bool = True) -> dict[str, Any]:
+    """The findings about a store by subject; exit code and verdict must agree."""
+    assert run(["doctor", "--json", "--data", str(data), *options]) == (0 if healthy else 1)
+    captured = capsys.readouterr()
+    said = json.loads(captured.out)
+    assert (said["healthy"], captured.err) == (healthy, "")
+    found: dict[str, Any] = {}
+    for one in said["findings"]:
+        found.setdefault(one["subject"], []).append((one["ok"], one["text"]))
+    failed = [one for one in said["findings"] if not one["ok"]]
+    assert bool(failed) != healthy
+    return found
+
+
+def failures(found: dict[str, Any]) -> set[str]:
+    return {subject for subject, all_of_it in found.items() if not all(ok for ok, _ in all_of_it)}
+
+
+def test_a_healthy_store(capsys: Capture, tmp_path: Path) -> None:
+    """Everything is looked at, each with a sentence."""
+    elsewhere = tmp_path / "elsewhere"
+    make_store(tmp_path, elsewhere.as_uri())
+    found = looked(capsys, tmp_path)
+
+    assert set(found) == {*("versions", "settings", "disk", "port", "database", "clock", "storage")}
+    assert "takes writes" in found["database"][0][1]
+    assert "not behind the newest commit" in found["clock"][0][1]
+    assert [text.split()[2] for _, text in found["storage"]] == [
+        (tmp_path / "w").as_uri(),
+        elsewhere.as_uri(),
+    ]
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_people_read_a_line_for_each_finding(capsys: Capture, tmp_path: Path) -> None:
+    """What is wrong stands out."""
+    make_store(tmp_path)
+    arguments = ["doctor", "--data", str(tmp_path)]
+    assert run(arguments) == 0
+    well = capsys.readouterr().out.splitlines()
+    assert run([*arguments, "--set", "schema.separator=/"]) == 1
+    ill = capsys.readouterr().out.splitlines()
+
+    assert {line.split()[0] for line in well} == {"ok"}
+    assert [line.split()[1] for line in ill if line.startswith("FAIL")] == ["settings"]
+
+
+@pytest.mark.parametrize("folder", ["", "new/folder"])
+def test_a_store_that_is_not_there_is_not_made(
+    capsys: Capture, tmp_path: Path, folder: str
+) -> None:
+    """It is said that it will be, and that it can be."""
+    found = looked(capsys, tmp_path / folder)
+
+    [(ok, text)] = found["database"]
+    assert ok
+    assert text == (
+        f"{tmp_path / folder / 'headgate.db'} is not there; `headgate serve` makes it, "
+        f"and {tmp_path} can be written"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_is_named_by_a_url_is_not_made_either(capsys: Capture, tmp_path: Path) -> None:
+    """Its path may be encoded."""
+    found = looked(capsys, tmp_path, "--backend", f"sqlite://{tmp_path}/a%20b.db")
+
+    assert f"{tmp_path}/a b.db is not there" in found["database"][0][1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_named(capsys: Capture, tmp_path: Path) -> None:
+    """Nothing can be made below a file."""
+    (tmp_path / "file").write_text("")
+    found = looked(capsys, tmp_path / "file" / "data", healthy=False)
+
+    assert failures(found) == {"database"}
+    assert f"{tmp_path / 'file'} cannot be written" in found["database"][0][1]
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("schema.separator=/", "Separator '/' is not allowed"),
+        ("token.secret=short", "shorter than 32 bytes"),
+    ],
+)
+def test_settings_that_serve_refuses_are_found(
+    capsys: Capture, tmp_path: Path, setting: str, words: str
+) -> None:
+    """They fit their types, so only somebody who uses them can tell."""
+    found = looked(capsys, tmp_path, "--set", setting, healthy=False)
+
+    assert failures(found) == {"settings"}
+    assert words in found["settings"][0][1]
+
+
+@pytest.mark.parametrize(
+    "backend", ["postgresql://u:secret@127.0.0.1:1/none", "oracle://host/x", "sqlite:relative"]
+)
+def test_a_database_that_cannot_be_opened_is_a_finding(
+    capsys: Capture, tmp_path: Path, backend: str
+) -> None:
+    """And not the end of looking; passwords are not shown."""
+    found = looked(capsys, tmp_path, "--backend", backend, healthy=False)
+
+    assert failures(found) == {"database"}
+    assert "secret" not in found["database"][0][1]
+
+
+def test_a_database_that_is_broken_is_a_finding(capsys: Capture, tmp_path: Path) -> None:
+    """A file that is no database."""
+    (tmp_path / "headgate.db").write_text("no database at all" * 100)
+    found = looked(capsys, tmp_path, healthy=False)
+
+    assert failures(found) == {"database"}
+
+
+def test_a_clock_that_is_behind_is_the_clock_s_finding(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database answers, and everything else is still looked at."""
+    make_store(tmp_path)
+    monkeypatch.setattr("headgate.wiring.SystemClock", LateClock)
+    found = looked(capsys, tmp_path, healthy=False)
+
+    assert failures(found) == {"clock"}
+    assert "behind the newest commit" in found["clock"][0][1]
+    assert "takes no writes with this clock" in found["database"][0][1]
+    assert "storage" in found
+
+
+def test_every_place_of_a_catalog_is_tried(capsys: Capture, tmp_path: Path) -> None:
+    """Not only its warehouse."""
+    (tmp_path / "file").write_text("")
+    make_store(tmp_path, (tmp_path / "file" / "x").as_uri(), (tmp_path / "good").as_uri())
+    found = looked(capsys, tmp_path, healthy=False)
+
+    assert [ok for ok, _ in found["storage"]] == [True, False, True]
+    assert "catalog default.main: " in found["storage"][1][1]
+    assert failures(found) == {"storage"}
+
+
+def test_a_store_without_realms_has_no_storage_to_try(capsys: Capture, tmp_path: Path) -> None:
+    """That is no failure."""
+    found = looked(capsys, tmp_path, "--backend", "memory:")
+
+    assert found["storage"] == [(True, "the store is empty; `headgate serve` fills it")]
+
+
+def test_a_key_that_others_can_read_is_found(capsys: Capture, tmp_path: Path) -> None:
+    """Each key has a finding of its own."""
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    for name, mode in (("a", 0o600), ("b", 0o640)):
+        (keys / name).touch()
+        (keys / name).chmod(mode)
+    found = looked(capsys, tmp_path, healthy=False)
+
+    assert [ok for ok, _ in found["keys"]] == [True, False]
+    assert "mode 640" in found["keys"][1][1]
+
+
+def test_keys_that_cannot_be_listed_are_found(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The doctor may be run by another user than the server."""
+
+    listed = Path.iterdir
+
+    def refuse(path: Path) -> Iterator[Path]:
+        if path == tmp_path / "keys":
+            raise PermissionError(13, "Permission denied")
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    found = looked(capsys, tmp_path, healthy=False)
+
+    assert failures(found) == {"keys"}
+    assert "Permission denied" in found["keys"][0][1]
+
+
+def test_a_full_disk_is_found(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a commit finds out."""
+    monkeypatch.setattr(doctor, "FREE_BYTES_WANTED", 1 << 62)
+
+    assert failures(looked(capsys, tmp_path, healthy=False)) == {"disk"}
+
+
+def test_a_slow_database_is_found(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every request would wait for it."""
+    monkeypatch.setattr(doctor, "READ_SECONDS_WANTED", -1.0)
+    make_store(tmp_path)
+
+    assert failures(looked(capsys, tmp_path, healthy=False)) == {"database"}
+
+
+def test_a_port_of_another_program_is_found(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not answer as a Headgate does."""
+    monkeypatch.setattr(doctor, "ANSWER_SECONDS_MAX", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        found = looked(capsys, tmp_path, "--set", f"http.port={port}", healthy=False)
+
+    assert failures(found) == {"port"}
+    assert "another program listens there" in found["port"][0][1]
+
+
+@pytest.mark.parametrize("host", ["::1", "localhost", "0.0.0.0"])
+def test_any_kind_of_address_can_be_tried(capsys: Capture, tmp_path: Path, host: str) -> None:
+    """Names, and addresses of both families."""
+    found = looked(capsys, tmp_path, "--set", f"http.host={host}")
+
+    assert found["port"] == [(True, f"{host}:0 is free")]
