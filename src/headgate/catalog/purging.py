@@ -18,7 +18,13 @@ from headgate.catalog.openings import Opened, Openings, look
 from headgate.catalog.ports import DAMAGED, MISSING, Planner, Storage
 from headgate.catalog.reservations import is_held, release
 from headgate.clock import Clock
-from headgate.errors import CatalogNotFound, FileMissing, HeadgateError, MetalakeNotFound
+from headgate.errors import (
+    CatalogNotFound,
+    FileMissing,
+    HeadgateError,
+    InvalidInput,
+    MetalakeNotFound,
+)
 from headgate.kernel.draft import Draft
 from headgate.model.locations import is_within
 from headgate.model.names import Identifier
@@ -159,7 +165,7 @@ async def _ours(opened: Opened, job: PurgeJob, paths: Sequence[str]) -> list[str
     ours: list[str] = []
     for start in range(0, len(paths), PATHS_PER_TURN):
         for path in paths[start : start + PATHS_PER_TURN]:
-            with contextlib.suppress(HeadgateError):  # no location at all: nothing of ours
+            with contextlib.suppress(InvalidInput):  # no location at all: nothing of ours
                 if any(is_within(path, own) for own in job.reserved) or (
                     any(is_within(path, root) for root in opened.allowed_locations)
                     and not await is_held(opened, path)

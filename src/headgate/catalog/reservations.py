@@ -60,11 +60,15 @@ async def is_held(opened: Opened, path: str) -> bool:
 
 
 def move(draft: Draft, wanted: Locations, id: int, held: Holding | None) -> None:
-    """Take these locations for this entity, and let go of others that it holds."""
+    """Take these locations for this entity, and let go of all others that are held.
+
+    It may take the place of another one: then nothing stays in the name of that.
+    """
     before = set(held.locations) if held else set()
-    release(draft, before - set(wanted))
+    kept = before & set(wanted) if held and held.id == id else set()
+    release(draft, before - kept)
     with _never_retried(held):
-        reserve(draft, set(wanted) - before, id)
+        reserve(draft, set(wanted) - kept, id)
 
 
 def reserve(draft: Draft, locations: Iterable[str], id: int) -> None:

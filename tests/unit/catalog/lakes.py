@@ -192,7 +192,7 @@ class Node:
         self.lake = Lake(kernel, self.storage, self.planner, world.new_uuid, options)
         self.reports = Reports(self.lake)
         self.tokens = Tokens(SECRET, kernel.clock)
-        self.service = Service(
+        service = Service(
             lake=self.lake,
             reports=self.reports,
             tokens=self.tokens,
@@ -201,7 +201,12 @@ class Node:
             metalake=METALAKE,
             catalog=CATALOG,
         )
-        self._router = Router([Surface("", ROUTES, self.service, ICEBERG)])
+        self.use(service)
+
+    def use(self, service: Service) -> None:
+        """Answer with this service from now on."""
+        self.service = service
+        self._router = Router([Surface("", ROUTES, service, ICEBERG)])
 
     async def send(
         self,

@@ -124,6 +124,19 @@ async def test_what_moves_frees_its_place(world: World, node: Node, kind: str) -
     assert taken.status == 409
 
 
+@pytest.mark.parametrize("kind", ["table", "view"])
+async def test_what_is_there_may_move_above_or_below_itself(
+    world: World, node: Node, kind: str
+) -> None:
+    """It is not in its own way."""
+    make = node.table if kind == "table" else node.view
+    await make("t", location=f"{world.warehouse}/x/y")
+    for place in ("x", "x/y/z", "x/y"):
+        moving = [{"action": "set-location", "location": f"{world.warehouse}/{place}"}]
+        moved = await node.made(f"namespaces/a/{kind}s/t", commit(moving))
+        assert moved["metadata"]["location"] == f"{world.warehouse}/{place}"
+
+
 async def test_a_table_may_write_in_several_places(world: World, node: Node) -> None:
     """Paths in its properties are its own too, inside of its location or not; a drop frees all."""
     w = world.warehouse

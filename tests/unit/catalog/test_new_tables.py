@@ -167,6 +167,25 @@ async def test_a_table_is_registered_over_another(world: World, node: Node) -> N
     assert taken.error[:2] == (409, "AlreadyExistsException")
 
 
+async def test_a_table_is_registered_over_another_at_the_same_place(
+    world: World, node: Node
+) -> None:
+    """The place belongs to the new one from then on: it may move below itself."""
+    place = f"{world.warehouse}/x"
+    first = await node.table("t", location=place)
+    await node.delete("namespaces/a/tables/t")
+    await node.table("t", location=place)
+    body = {"name": "t", "metadata-location": first["metadata-location"], "overwrite": True}
+    await node.made("namespaces/a/register", body)
+    moving = commit([{"action": "set-location", "location": f"{place}/below"}])
+    moved = await node.made("namespaces/a/tables/t", moving)
+
+    assert moved["metadata"]["table-uuid"] == first["metadata"]["table-uuid"]
+    assert moved["metadata"]["location"] == f"{place}/below"
+    beside = await node.post("namespaces/a/tables", new_table("u", location=f"{place}/u"))
+    assert beside.status == 200
+
+
 async def test_a_table_is_registered_over_itself(node: Node) -> None:
     """An older file of the same table: the pointer goes back."""
     made = await node.table()

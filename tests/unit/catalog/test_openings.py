@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headgate.catalog import openings
+from headgate.catalog import catalogs, openings
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import alter_catalog, create_catalog
 from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
@@ -286,6 +286,28 @@ async def test_nesting_is_switched_on_only_if_no_name_is_in_the_way(world: World
     for changes in ({"nested": True}, {"comment": "x"}):
         with pytest.raises(CatalogNotFound):
             await alter_catalog(node.kernel, CatalogName(METALAKE, "none"), changes, ":")
+
+
+async def test_nesting_is_switched_off_again_if_a_name_came_meanwhile(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name was made between the look and the change: it is found, and stays reachable."""
+    node = await world.node(LakeOptions(governance=Governance.UNRESTRICTED))
+    flat = f"{world.folder.as_posix()}/flat"
+    await create_catalog(node.kernel, METALAKE, CatalogEntity(0, "flat", flat, {}, nested=False))
+    real = catalogs._alter
+
+    async def altered(*arguments: Any) -> CatalogEntity:
+        monkeypatch.setattr(catalogs, "_alter", real)
+        await node.made("namespaces", {"namespace": ["x:y"]}, catalog="flat")
+        return await real(*arguments)
+
+    monkeypatch.setattr(catalogs, "_alter", altered)
+    with pytest.raises(Conflict, match="'x:y'"):
+        await alter_catalog(node.kernel, CatalogName(METALAKE, "flat"), {"nested": True}, ":")
+
+    found = await node.get("namespaces/x%3Ay", catalog="flat")
+    assert found.json["namespace"] == ["x:y"]
 
 
 async def test_requests_at_once_share_a_read(world: World, node: Node) -> None:

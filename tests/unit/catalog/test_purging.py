@@ -7,15 +7,26 @@ from typing import Any
 
 import pytest
 
+from headgate.catalog import purging
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.openings import look
 from headgate.catalog.ports import DAMAGED, MISSING, Reached
 from headgate.catalog.purging import PAUSE_SECONDS, PURGE
-from headgate.errors import StorageUnavailable
+from headgate.errors import BackendUnavailable, StorageUnavailable
 from headgate.kernel.commit import CommitOptions
+from headgate.limits import PURGE_WAIT_SECONDS
 from headgate.testing.faults import Fault
 from headgate.testing.kernels import SteppedClock, turns
-from tests.unit.catalog.lakes import MAIN, METALAKE, Node, World, call, commit, set_properties
+from tests.unit.catalog.lakes import (
+    MAIN,
+    METALAKE,
+    Node,
+    World,
+    call,
+    commit,
+    new_table,
+    set_properties,
+)
 
 TABLE = "namespaces/a/tables/t"
 DROP = f"{TABLE}?purgeRequested=true"
@@ -241,6 +252,86 @@ async def test_a_database_that_is_away_is_tried_again(
     world.rig.clock.advance(PAUSE_SECONDS * 1_000)
     await node.lake.purges.idle()
     assert world.files() == set()
+
+
+async def test_a_file_of_another_table_is_not_deleted(world: World, node: Node) -> None:
+    """Metadata can be made to name it; what nobody holds, as files added from elsewhere, goes."""
+    await node.table()
+    other = await node.table("other")
+    loose = Path(world.warehouse) / "added" / "x.parquet"
+    loose.parent.mkdir()
+    loose.write_text("data")
+    named = [other["metadata-location"], loose.as_posix()]
+    node.planner.reached.append(Reached("data", named))
+    await node.delete(DROP)
+    await node.lake.purges.idle()
+
+    assert world.files() == {other["metadata-location"]}
+
+
+async def test_a_database_that_is_away_does_not_leave_files_behind(
+    world: World, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose a file is cannot be told now: the table is purged later, and not given up."""
+    await node.table()
+    loose = Path(world.warehouse) / "x.parquet"
+    loose.write_text("data")
+    node.planner.reached.append(Reached("data", [loose.as_posix()]))
+    failing = [BackendUnavailable("the database is away")]
+
+    async def is_held_later(*arguments: Any) -> bool:
+        if failing:
+            raise failing.pop()
+        return False
+
+    monkeypatch.setattr(purging, "is_held", is_held_later)
+    await node.delete(DROP)
+    await settle(node)
+    assert await jobs(node) == 1
+    assert loose.exists()
+
+    world.rig.clock.advance(PAUSE_SECONDS * 1_000)
+    await node.lake.purges.idle()
+    assert world.files() == set()
+
+
+async def test_a_place_is_free_when_its_files_are_gone(world: World, node: Node) -> None:
+    """Whoever wants it meanwhile waits, and need not try again."""
+    place = f"{world.warehouse}/x"
+    await node.table(location=place)
+    await node.delete(DROP)
+    new = await node.table("new", location=place)
+
+    assert world.files() == {new["metadata-location"]}
+    assert (await node.load("new"))["metadata"] == new["metadata"]
+
+
+async def test_a_place_whose_files_cannot_be_deleted_is_not_free(world: World, node: Node) -> None:
+    """Nobody waits for ever; nor does anybody whom no purge is in the way of."""
+    place = f"{world.warehouse}/x"
+    await node.table(location=place)
+    node.storage.counts["undeletable"] = 1
+    await node.delete(DROP)
+    await settle(node)
+    began = world.rig.clock.seconds()
+    answer = await node.post("namespaces/a/tables", new_table("new", location=place))
+    waited = world.rig.clock.seconds() - began
+
+    assert answer.error[:2] == (409, "AlreadyExistsException")
+    assert PURGE_WAIT_SECONDS <= waited < 2 * PURGE_WAIT_SECONDS
+    assert await node.head("namespaces/a/tables/new") == 404
+
+
+async def test_a_table_that_is_being_purged_cannot_come_back(world: World, node: Node) -> None:
+    """Its metadata file is registered while it is deleted: it is gone, and so is the table."""
+    made = await node.table()
+    await node.delete(DROP)
+    body = {"name": "back", "metadata-location": made["metadata-location"]}
+    answer = await node.post("namespaces/a/register", body)
+    await node.lake.purges.idle()
+
+    assert answer.status in {404, 409}
+    assert await node.head("namespaces/a/tables/back") == 404
 
 
 async def test_a_dropped_name_is_free_at_once(node: Node) -> None:

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from headgate.catalog import relation_commits
 from headgate.errors import StorageUnavailable
 from headgate.testing.kernels import Held
 from tests.unit.catalog.lakes import (
@@ -208,6 +209,21 @@ async def test_many_tables_and_a_key_fit_into_one_commit(world: World, node: Nod
         "1",
     ]
     assert fewer.error[:2] == (422, "UnprocessableEntityException")
+
+
+async def test_a_very_large_transaction_is_repeated_too(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it made is not remembered, only that it was made."""
+    monkeypatch.setattr(relation_commits, "RECORDED_RELATIONS_MAX", 1)
+    for name in ("t", "u"):
+        await node.table(name)
+    key, body = uuid4(), changes(setting("t", k="1"), setting("u", k="1"))
+    await node.made(PATH, body, key=key)
+    await node.made("namespaces/a/tables/t", commit([set_properties(k="2")]))
+
+    assert (await node.post(PATH, body, key=key)).status == 204
+    assert await properties(node, "t", "u") == ["2", "1"]
 
 
 async def test_a_repeated_transaction_is_done_even_if_its_tables_are_gone(node: Node) -> None:

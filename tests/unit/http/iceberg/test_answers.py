@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from headgate.catalog.ports import StorageCredential
+from headgate.errors import StorageUnavailable
 from headgate.http.iceberg.answers import is_among
 from headgate.http.iceberg.delegation import Representation
 from headgate.storage.options import S3Options, StorageOptions
@@ -227,6 +230,84 @@ async def test_a_staged_table_on_s3_says_where_the_store_is(world: World) -> Non
 
     assert staged["config"]["s3.endpoint"] == "http://minio:9000"
     assert staged["config"]["client.region"] == "eu-1"
+
+
+async def test_a_staged_table_comes_with_credentials(world: World) -> None:
+    """For all places it will write to, if its creator asks; else where to have requests signed."""
+    node = await far_node(world, STATIC)
+    data = "s3://bucket/warehouse/far/data"
+    body = new_table("s", stage_create=True, properties={"write.data.path": data})
+    path = "namespaces/a/tables"
+    plain = await node.post(path, body, catalog="far")
+    vended = await node.post(path, body, headers=VENDED, catalog="far")
+    signed = await node.post(path, body, headers=SIGNED, catalog="far")
+
+    assert "storage-credentials" not in plain.json
+    prefixes = [one["prefix"] for one in vended.json["storage-credentials"]]
+    assert prefixes == [vended.json["metadata"]["location"], data]
+    endpoint = "v1/default.far/namespaces/a/tables/s/sign"
+    assert signed.json["config"]["signer.endpoint"] == endpoint
+
+
+async def test_temporary_credentials_say_who_renews_them(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that end come with the path of this very table's credentials."""
+    node = await far_node(world, STATIC)
+
+    async def ending(location: str, *, write: bool) -> list[StorageCredential]:
+        return [StorageCredential(location, {"s3.session-token-expires-at-ms": "1"})]
+
+    monkeypatch.setattr(node.storage, "credentials", ending)
+    answer = await far(node, **VENDED)
+
+    renewal = answer.json["config"]["client.refresh-credentials-endpoint"]
+    assert renewal == "v1/default.far/namespaces/a/tables/t/credentials"
+
+
+async def test_a_table_is_made_even_if_there_are_no_credentials_now(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was committed: an error would be a lie. Loading it says what is wrong."""
+    node = await far_node(world, STATIC)
+
+    async def away(location: str, *, write: bool) -> list[StorageCredential]:
+        raise StorageUnavailable("STS is away")
+
+    monkeypatch.setattr(node.storage, "credentials", away)
+    made = await node.post("namespaces/a/tables", new_table("u"), headers=VENDED, catalog="far")
+    loaded = await node.get("namespaces/a/tables/u", headers=VENDED, catalog="far")
+
+    assert made.status == 200
+    assert "storage-credentials" not in made.json
+    assert "made without credentials: STS is away" in caplog.text
+    assert loaded.error[:2] == (503, "ServiceUnavailableException")
+
+
+async def test_a_server_that_only_reads_hands_out_no_more(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its credentials and signatures are for reading."""
+    node = await far_node(world, STATIC)
+    node.use(msgspec.structs.replace(node.service, is_writable=False))
+    asked: list[bool] = []
+    real = node.storage.credentials
+
+    async def seen(location: str, *, write: bool) -> list[StorageCredential]:
+        asked.append(write)
+        return await real(location, write=write)
+
+    monkeypatch.setattr(node.storage, "credentials", seen)
+    location = (await far(node, **VENDED)).json["metadata"]["location"]
+    uri = location.replace("s3://", "https://s3.us-east-1.amazonaws.com/") + "/x"
+    body = {"region": "us-east-1", "uri": uri, "headers": {}}
+    answers = [
+        await node.post(f"{TABLE}/sign", body | {"method": method}, catalog="far")
+        for method in ("GET", "PUT")
+    ]
+
+    assert asked == [False]
+    assert [answer.status for answer in answers] == [200, 403]
 
 
 async def test_answers_are_made_once(world: World, node: Node) -> None:

@@ -1,5 +1,6 @@
 """What a client learns first."""
 
+import msgspec
 import pytest
 
 from headgate.catalog.catalogs import create_catalog
@@ -29,6 +30,20 @@ async def test_other_catalogs_have_prefixes_of_their_own(world: World, node: Nod
         listed = await node.get("namespaces", catalog=prefix)
         assert listed.json["namespaces"] == [["in x"]]
     assert (await node.get("namespaces")).json["namespaces"] == [["a"]]
+
+
+async def test_the_only_catalog_needs_no_name(world: World, node: Node) -> None:
+    """If the default one does not exist; with two of them a name is needed."""
+    await node.kernel.realms.create("lake")
+    for name in ("x", "y"):
+        place = f"{world.folder.as_posix()}/{name}"
+        await create_catalog(node.kernel, "lake", CatalogEntity(0, name, place, {}))
+        node.use(msgspec.structs.replace(node.service, metalake="lake"))
+        answer = await node.get("/v1/config")
+        if name == "x":
+            assert answer.json["overrides"]["prefix"] == "lake.x"
+        else:
+            assert answer.error[:2] == (404, "NoSuchWarehouseException")
 
 
 async def test_keys_live_as_long_as_is_said(node: Node) -> None:
