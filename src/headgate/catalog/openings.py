@@ -5,10 +5,11 @@ long as the heads are the same: then the read is all that a request costs the da
 """
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from headgate.catalog.calls import Call, CatalogName, Done, decode_outcome
-from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.entities import CatalogEntity, Entry
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
 from headgate.errors import BackendUnavailable, CatalogNotFound, MetalakeNotFound
 from headgate.kernel import operations
@@ -21,9 +22,11 @@ from headgate.kernel.records import PointerKey
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.kernel.tree import Missing, Tree
 from headgate.model.locations import check_allowed
+from headgate.model.names import Identifier
 
 CATALOG_POINTER = "catalogs"
 OPENINGS_KNOWN_MAX = 10_000
+ENTRIES_KNOWN_MAX = 10_000  # of one catalog
 RESOLVE_TRIES_MAX = 16
 
 R = TypeVar("R")
@@ -36,6 +39,8 @@ class Opened(NamedTuple):
     realm: RealmHandle
     catalog: CatalogEntity
     head: HeadView
+    entries: dict[Identifier, Entry]
+    """Tables and views that were looked up under this head, by this call or another."""
 
     @property
     def pointer(self) -> str:
@@ -72,6 +77,8 @@ class _Known(NamedTuple):
     realm: str
     catalog: CatalogEntity
     vector: Vector
+    opened: Opened | None = None
+    """For an earlier call under the same heads."""
 
 
 class Openings:
@@ -89,23 +96,21 @@ class Openings:
             if known is None:
                 realm = await self._find_realm(await self._realms(), name)
                 catalog = await self._find_catalog(realm, await self._catalogs(realm), name)
-                vector: Vector = []
-            else:
-                realm, catalog, vector = known
-            keys = [
-                REALMS_KEY,
-                PointerKey(realm, CATALOG_POINTER),
-                PointerKey(realm, head_pointer(catalog.id)),
-            ]
+                known = _Known(realm, catalog, [])
+            realm, catalog, vector, before = known
+            keys = _keys(realm, catalog.id)
             read = await self._kernel.pointers.read_together(keys, vector or None)
+            if before is not None and read == vector:
+                return before._replace(call=call)
             if read[:2] != vector[:2]:
                 still = await self._resolve(read, name)
                 if (still.realm, still.catalog.id) != (realm, catalog.id):
                     known = still
                     continue
                 catalog = still.catalog
-            self._remember(name, _Known(realm, catalog, read))
-            return await self._opened(call, realm, catalog, read[2])
+            opened = await self._opened(call, realm, catalog, read[2])
+            self._remember(name, _Known(realm, catalog, read, opened))
+            return opened
         raise BackendUnavailable(
             f"catalog {name} cannot be opened",
             why="it was dropped and created again and again meanwhile",
@@ -127,7 +132,7 @@ class Openings:
         view = await open_head(self._kernel.store, realm, head)
         if view.head.sealed:
             raise _no_catalog(call.catalog)
-        return Opened(call, self._kernel.realm(realm), catalog, view)
+        return Opened(call, self._kernel.realm(realm), catalog, view, {})
 
     async def _realms(self) -> HeadView:
         [value] = await self._kernel.pointers.read([REALMS_KEY])
@@ -170,6 +175,13 @@ async def look(index: Index, find: Callable[[Tree], R]) -> R:
             return find(index.tree)
         except Missing as missing:
             await index.shelf.fetch(missing)
+
+
+@lru_cache(OPENINGS_KNOWN_MAX)
+def _keys(realm: str, catalog: int) -> tuple[PointerKey, ...]:
+    """All pointers that an answer about a catalog depends on."""
+    head = PointerKey(realm, head_pointer(catalog))
+    return (REALMS_KEY, PointerKey(realm, CATALOG_POINTER), head)
 
 
 def head_pointer(catalog: int) -> str:

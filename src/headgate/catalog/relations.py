@@ -10,7 +10,7 @@ from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_files import write_metadata
 from headgate.catalog.namespaces import find_namespace, require_namespace
 from headgate.catalog.naming import NAMES, RELATIONS, Names, NamesDraft
-from headgate.catalog.openings import Opened
+from headgate.catalog.openings import ENTRIES_KNOWN_MAX, Opened
 from headgate.catalog.paging import Page, Paging, list_names
 from headgate.catalog.ports import Files
 from headgate.catalog.reservations import Holding, release
@@ -57,7 +57,11 @@ async def load_relation(lake: Lake, opened: Opened, identifier: Identifier, kind
 
 async def find_relation(opened: Opened, identifier: Identifier, kind: Kind) -> Relation:
     """The table or view of this name."""
-    entry = await opened.look(lambda names: entry_of(names, identifier))
+    entry = opened.entries.get(identifier)
+    if entry is None:
+        entry = await opened.look(lambda names: entry_of(names, identifier))
+        if entry is not None and len(opened.entries) < ENTRIES_KNOWN_MAX:
+            opened.entries[identifier] = entry
     if entry is None or entry.kind is not kind:
         raise absent(identifier, kind)
     return Relation(opened, entry, await opened.head.get(entry.object, ENTITIES[kind]))

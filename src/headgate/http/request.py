@@ -50,6 +50,8 @@ class Request(msgspec.Struct, eq=False):
 
     def first(self, name: str) -> str | None:
         """The first value of a query parameter, decoded."""
+        if not self.raw_query:
+            return None
         values = self.query.get(name)
         return values[0] if values else None
 

@@ -13,6 +13,9 @@ from headgate.http.problems import Dialect
 from headgate.http.request import Request, Response
 from headgate.limits import SHORT_BODY_BYTES_MAX
 
+KNOWN_PATHS_MAX = 10_000
+KNOWN_PATH_CHARS_MAX = 500
+
 Handler = Callable[[Any, Request], Awaitable[Response]]
 """Called with the services of its surface."""
 
@@ -115,12 +118,25 @@ class Router:
     def __init__(self, surfaces: Iterable[Surface]) -> None:
         self.surfaces = sorted(surfaces, key=lambda surface: -len(surface.prefix))
         self._root = _Node()
+        self._known: dict[tuple[str, str], Match] = {}
+        """What was asked for before; nobody changes a match."""
         for surface in self.surfaces:
             for route in surface.routes:
                 self._add(surface, route)
 
     def match(self, method: str, path: str) -> Match | Unmatched:
         """The route for this path; one slash at its end is ignored."""
+        known = self._known.get((method, path))
+        if known is not None:
+            return known
+        found = self._match(method, path)
+        if isinstance(found, Match) and len(path) <= KNOWN_PATH_CHARS_MAX:
+            if len(self._known) >= KNOWN_PATHS_MAX:
+                self._known.clear()
+            self._known[method, path] = found
+        return found
+
+    def _match(self, method: str, path: str) -> Match | Unmatched:
         parts = path.split("/")
         if len(parts) > 2 and not parts[-1]:
             parts.pop()

@@ -6,6 +6,7 @@ comparing only: two spellings of one place are one text.
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -36,6 +37,7 @@ _STORES = {
 _FORM = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?((?:/.*)?)", re.DOTALL)
 _BUCKET = re.compile("[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 _CONTAINER = re.compile("[a-z0-9$]([a-z0-9-]*[a-z0-9])?(@[a-z0-9]([a-z0-9.-]*[a-z0-9])?)?")
+_KNOWN_MAX = 16_384  # the same locations are compared again and again
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff?#]")
 _TERMINATOR = b"\x00"  # ends each part of a key, and is in none
 
@@ -119,6 +121,7 @@ def metadata_paths(properties: Mapping[str, str], location: str) -> list[str]:
     return paths
 
 
+@lru_cache(_KNOWN_MAX)
 def _place(location: str) -> _Place:
     if len(location.encode(errors="replace")) > LOCATION_BYTES_MAX:
         raise _invalid(location, f"it is longer than {LOCATION_BYTES_MAX} bytes")

@@ -4,6 +4,7 @@ Clients take locations literally: `%20` and `+` are not decoded, as in Iceberg's
 """
 
 import re
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from headgate.errors import BadRequest
@@ -22,6 +23,7 @@ KINDS: dict[str, Kind] = {
     "wasbs": "azure",
 }
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
+PLACES_KNOWN_MAX = 16_384  # the same files are asked for again and again
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 AZURE = re.compile(r"([A-Za-z0-9$-]{1,63})@([a-z0-9]{3,24})\.(?:dfs|blob)\.[A-Za-z0-9.-]+")
@@ -46,6 +48,7 @@ class Place(NamedTuple):
         return self.root + path
 
 
+@lru_cache(PLACES_KNOWN_MAX)
 def parse(location: str) -> Place:
     """The place that a client means. Paths with `.`, `..` or empty parts are refused."""
     if CONTROL.search(location):

@@ -124,7 +124,7 @@ async def _answer(
             service.answers.put(key, body, len(body))
     assert isinstance(body, bytes)
     headers = [JSON_CONTENT, ("ETag", etag(service, table, identifier, form))]
-    return Response(200, body, headers)
+    return Response(200, body, headers, key=key if is_lasting else None)
 
 
 async def _body(

@@ -1,5 +1,7 @@
 """Handlers that need no catalog yet: what the server offers, and tokens."""
 
+from urllib.parse import quote
+
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import list_catalogs
 from headgate.catalog.openings import Opened
@@ -35,7 +37,9 @@ async def _open(service: Service, request: Request) -> Opened:
     principal = service.authenticate(request)
     warehouse = request.first("warehouse")
     if warehouse:
-        return await service.lake.open(Call(catalog_name(service, warehouse), principal))
+        return await service.lake.open(
+            Call(catalog_name(service, quote(warehouse, safe="")), principal)
+        )
     try:
         name = CatalogName(service.metalake, service.catalog)
         return await service.lake.open(Call(name, principal))

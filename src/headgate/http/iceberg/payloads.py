@@ -128,8 +128,8 @@ class RegisterView(Payload, frozen=True):
 class CommitTable(Payload, frozen=True):
     """Changes of a table, and what it must be like for them."""
 
-    requirements: msgspec.Raw
     updates: msgspec.Raw
+    requirements: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"[]"))
     identifier: TableIdentifier | None = None
 
 

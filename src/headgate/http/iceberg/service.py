@@ -1,6 +1,7 @@
 """What the handlers of the Iceberg protocol work with, and how they read the names in a request."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from urllib.parse import quote
 from uuid import UUID
 
@@ -18,6 +19,8 @@ from headgate.kernel.cache import Cache
 from headgate.limits import PAGE_ENTRIES
 from headgate.model.names import Identifier, Levels
 from headgate.model.wire_names import UNIT_SEPARATOR, levels_of, unquote_segment
+
+NAMES_KNOWN_MAX = 10_000
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -37,8 +40,13 @@ class Service(msgspec.Struct, frozen=True):
 
 def catalog_name(service: Service, text: str) -> CatalogName:
     """`METALAKE.CATALOG`, or `CATALOG` of the default metalake. No catalog's name has a dot."""
-    metalake, dot, catalog = text.rpartition(".")
-    return CatalogName(metalake, catalog) if dot else CatalogName(service.metalake, text)
+    return _catalog_name(service.metalake, text)
+
+
+@lru_cache(NAMES_KNOWN_MAX)
+def _catalog_name(default: str, text: str) -> CatalogName:
+    metalake, dot, catalog = unquote_segment(text).rpartition(".")
+    return CatalogName(metalake, catalog) if dot else CatalogName(default, catalog)
 
 
 def prefix_of(name: CatalogName) -> str:
@@ -48,7 +56,7 @@ def prefix_of(name: CatalogName) -> str:
 
 def call_of(service: Service, request: Request) -> Call:
     """The call that a request makes."""
-    name = catalog_name(service, unquote_segment(request.params["prefix"]))
+    name = catalog_name(service, request.params["prefix"])
     request.principal = service.authenticate(request)
     return Call(name, request.principal, _key(request))
 
@@ -76,8 +84,14 @@ def parent_of(service: Service, opened: Opened, request: Request) -> Levels:
 
 def identifier_of(service: Service, opened: Opened, request: Request, name: str) -> Identifier:
     """The table, view or function in the path of a request."""
-    namespace = namespace_of(service, opened, request)
-    return Identifier(namespace, unquote_segment(request.params[name]))
+    separator = separator_of(service, opened)
+    return _identifier(request.params["namespace"], request.params[name], separator)
+
+
+@lru_cache(NAMES_KNOWN_MAX)
+def _identifier(namespace: str, name: str, separator: str) -> Identifier:
+    """Names as they come over the wire, read once."""
+    return Identifier(levels_of(namespace, separator), unquote_segment(name))
 
 
 def paging_of(request: Request) -> Paging:
