@@ -1,7 +1,6 @@
 """Lakes for tests: nodes on one database in memory, real local files, requests without sockets."""
 
 import json
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,17 +12,8 @@ from headgate.catalog.catalogs import bootstrap
 from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
 from headgate.catalog.lake import Lake, LakeOptions
 from headgate.catalog.openings import Opened
-from headgate.catalog.ports import (
-    Files,
-    Planner,
-    Reached,
-    Signed,
-    SignRequest,
-    Storage,
-    StorageCredential,
-)
 from headgate.catalog.reports import Reports
-from headgate.errors import HeadgateError, PlanNotFound, PlanTaskNotFound
+from headgate.errors import HeadgateError
 from headgate.http.iceberg.routes import ROUTES
 from headgate.http.iceberg.service import Service
 from headgate.http.iceberg.tokens import Tokens, simple_authentication
@@ -36,13 +26,13 @@ from headgate.kernel.kernel import Kernel
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.options import StorageOptions
 from headgate.testing.kernels import Rig, Snapshot, snapshot
+from tests.unit.catalog.outside import CountingStorage, FakePlanner
 
 OPTIONS = LakeOptions()
 LOCAL = StorageOptions(local_sync=False)
 SECRET = b"a secret of thirty-two bytes 123"
 METALAKE, CATALOG = "default", "main"
 MAIN = CatalogName(METALAKE, CATALOG)
-PLAN_ID, PLAN_TASK = "plan-1", "task-1"
 
 SCHEMA: dict[str, Any] = {
     "type": "struct",
@@ -59,108 +49,6 @@ VIEW_VERSION: dict[str, Any] = {
     "representations": [{"type": "sql", "sql": "select 1", "dialect": "spark"}],
     "default-namespace": ["a"],
 }
-
-
-class CountingFiles:
-    """Counts what is asked of files, and lets a test fail a write."""
-
-    def __init__(self, inner: Files, counts: Counter[str], failing: list[HeadgateError]) -> None:
-        self._inner = inner
-        self._counts = counts
-        self._failing = failing
-
-    async def read(self, location: str) -> bytes:
-        self._counts["read"] += 1
-        return await self._inner.read(location)
-
-    async def write(self, location: str, data: bytes | Sequence[bytes]) -> None:
-        self._counts["write"] += 1
-        if self._failing and self._counts["write"] > 1:
-            raise self._failing.pop()
-        await self._inner.write(location, data)
-
-    async def missing(self, location: str) -> bool:
-        self._counts["missing"] += 1
-        return await self._inner.missing(location)
-
-    def missing_now(self, location: str) -> bool | None:
-        if self._counts["far"]:
-            return None
-        return self._inner.missing_now(location)
-
-    async def prepare(self, location: str) -> None:
-        await self._inner.prepare(location)
-
-    async def delete(self, locations: Sequence[str]) -> list[tuple[str, str]]:
-        self._counts["delete"] += len(locations)
-        if self._counts["undeletable"]:
-            return [(location, "it is stuck") for location in locations]
-        return await self._inner.delete(locations)
-
-
-class CountingStorage:
-    """The real storage; reads and writes of files are counted.
-
-    Set `counts["far"]` to let files look like those of an object store, `counts["undeletable"]` to
-    let no file be deleted, and put an error into `failing` for the second write that comes.
-    """
-
-    def __init__(self, inner: Storage) -> None:
-        self._inner = inner
-        self.counts: Counter[str] = Counter()
-        self.failing: list[HeadgateError] = []
-
-    def files(self, roots: tuple[str, ...]) -> Files:
-        return CountingFiles(self._inner.files(roots), self.counts, self.failing)
-
-    def client_config(self, location: str) -> dict[str, str]:
-        return self._inner.client_config(location)
-
-    async def credentials(self, location: str, *, write: bool) -> list[StorageCredential]:
-        return await self._inner.credentials(location, write=write)
-
-    def credential_generation(self, location: str) -> str:
-        return self._inner.credential_generation(location)
-
-    def sign(self, request: SignRequest, locations: Sequence[str], *, write: bool) -> Signed:
-        return self._inner.sign(request, locations, write=write)
-
-
-class FakePlanner:
-    """Knows one plan with one task, and that a table is its metadata files and what a test adds."""
-
-    def __init__(self) -> None:
-        self.reached: list[Reached] = []
-        self.asked: list[bytes] = []
-        self.failing: list[Exception] = []
-
-    async def plan(self, metadata: bytes, request: bytes, roots: tuple[str, ...]) -> bytes:
-        self.asked.append(metadata)
-        return b'{"status":"completed","plan-id":"plan-1","plan-tasks":["task-1"]}'
-
-    async def fetch_plan(self, metadata: bytes, plan_id: str, roots: tuple[str, ...]) -> bytes:
-        self.check_plan(plan_id)
-        return b'{"status":"completed","plan-tasks":["task-1"]}'
-
-    def check_plan(self, plan_id: str) -> None:
-        if plan_id != PLAN_ID:
-            raise PlanNotFound(f"Plan does not exist: {plan_id}")
-
-    async def fetch_tasks(self, metadata: bytes, plan_task: str, roots: tuple[str, ...]) -> bytes:
-        if plan_task != PLAN_TASK:
-            raise PlanTaskNotFound(f"Plan task does not exist: {plan_task}")
-        return b'{"file-scan-tasks":[],"delete-files":[]}'
-
-    async def reachable(
-        self, metadata: bytes, metadata_location: str, roots: tuple[str, ...]
-    ) -> AsyncIterator[Reached]:
-        if self.failing:
-            raise self.failing.pop()
-        for reached in self.reached:
-            yield reached
-        log = json.loads(metadata).get("metadata-log", [])
-        yield Reached("old-metadata", [entry["metadata-file"] for entry in log])
-        yield Reached("metadata", [metadata_location])
 
 
 class Answer(NamedTuple):
@@ -405,11 +293,6 @@ def staged_commit(metadata: Mapping[str, Any], location: str | None = None) -> d
         {"action": "set-properties", "updates": metadata["properties"]},
     ]
     return commit(updates, [{"type": "assert-create"}])
-
-
-def planner_of(node: Node) -> Planner:
-    """The same object, as the port sees it; the type checker compares the two here."""
-    return node.planner
 
 
 def _encode(body: object) -> bytes:
