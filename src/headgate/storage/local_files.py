@@ -6,7 +6,8 @@ import itertools
 import os
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 
 from headgate.errors import Forbidden, HeadgateError
@@ -15,7 +16,6 @@ from headgate.storage.failures import NotDeleted
 from headgate.storage.places import Place
 
 LISTED_AT_ONCE = 1000
-NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK}
 NO_TRICKS = os.O_NOFOLLOW | os.O_NONBLOCK  # a link is not followed, a pipe is not waited for
 sync_data: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)  # macOS has only `fsync`
 
@@ -65,36 +65,24 @@ class LocalFiles:
             return file.read()
 
     def _write(self, place: Place, data: Sequence[bytes]) -> None:
+        """Nobody refers to a new file before it is complete, so it may grow under its own name."""
         with translated(place):
             path = self._checked(place)
             self._make_folder(path.parent)
-            draft = self._write_draft(path, data)
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_TRICKS, 0o666)
             try:
-                _publish(draft, path)
-            finally:
-                with suppress(FileNotFoundError):
-                    draft.unlink()
+                with os.fdopen(file, "wb", buffering=0) as unbuffered:
+                    _write_all(unbuffered, b"".join(data) if len(data) > 1 else data[0])
+                    if self._sync:
+                        sync_data(unbuffered.fileno())
+            except BaseException:
+                path.unlink()
+                raise
             self._sync_folder(path.parent)
 
     def _prepare(self, place: Place) -> None:
         with translated(place):
             self._make_folder(self._checked(place))
-
-    def _write_draft(self, path: Path, data: Sequence[bytes]) -> Path:
-        """A file that nobody looks for, complete and on the disk."""
-        for number in itertools.count():
-            draft = path.with_name(f".{path.name}.{number}.tmp")
-            try:
-                file = draft.open("xb")
-            except FileExistsError:  # of another writer, or of one that crashed
-                continue
-            with file:
-                file.writelines(data)
-                file.flush()
-                if self._sync:
-                    sync_data(file.fileno())
-            return draft
-        raise AssertionError("numbers do not end")
 
     def _make_folder(self, folder: Path) -> None:
         """A new folder is safe once the one above it is on the disk."""
@@ -181,16 +169,11 @@ def _open_plain(path: str, flags: int) -> int:
     return os.open(path, flags | NO_TRICKS)
 
 
-def _publish(draft: Path, path: Path) -> None:
-    """Give the draft its name, in one step and never in the place of another file."""
-    try:
-        path.hardlink_to(draft)
-    except OSError as error:
-        if error.errno not in NO_LINKS:
-            raise
-        if path.exists():  # a file system without links: two steps
-            raise FileExistsError from None
-        draft.rename(path)
+def _write_all(file: FileIO, data: bytes) -> None:
+    """A single call may take a part only."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def _take(walk: Iterator[str]) -> Sequence[str]:

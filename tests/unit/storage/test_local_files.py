@@ -41,7 +41,7 @@ def name_of(file: int, top: Path) -> str:
 async def test_a_file_is_read_as_it_was_written(
     files: StorageFiles, warehouse: Path, scheme: str
 ) -> None:
-    """Folders are made, pieces are joined, and no draft stays behind."""
+    """Folders are made, and pieces are joined."""
     location = f"{scheme}{warehouse}/a b/c%20d/v1.json"
 
     await files.write(location, [b"one", b"two"])
@@ -89,31 +89,19 @@ async def test_of_many_writers_one_wins(files: StorageFiles, warehouse: Path) ->
     assert {type(result) for result in results} == {type(None), AlreadyExists}
 
 
-async def test_a_draft_of_a_crashed_writer_is_in_nobodys_way(
-    files: StorageFiles, warehouse: Path
-) -> None:
-    """Drafts are told apart by number."""
-    (warehouse / ".v1.json.0.tmp").write_bytes(b"half")
-
-    await files.write(f"{warehouse}/v1.json", b"whole")
-
-    assert await files.read(f"{warehouse}/v1.json") == b"whole"
-
-
-async def test_a_file_system_without_links_will_do(
+async def test_a_file_that_cannot_be_written_whole_is_not_there(
     files: StorageFiles, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a draft cannot be linked it is renamed, and still overwrites nothing."""
+    """A full disk leaves nothing behind."""
 
-    def refuse(*_: object) -> None:
-        raise OSError(errno.EPERM, "no links here")
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
 
-    monkeypatch.setattr(Path, "hardlink_to", refuse)
-    await files.write(f"{warehouse}/v1.json", b"first")
-    with pytest.raises(AlreadyExists):
-        await files.write(f"{warehouse}/v1.json", b"second")
+    monkeypatch.setattr(local_files, "sync_data", full)
+    with pytest.raises(StorageUnavailable):
+        await files.write(f"{warehouse}/v1.json", b"x")
 
-    assert names(warehouse) == ["v1.json"]
+    assert names(warehouse) == []
 
 
 async def test_a_file_and_its_new_folders_are_on_the_disk_when_it_is_written(
@@ -132,7 +120,7 @@ async def test_a_file_and_its_new_folders_are_on_the_disk_when_it_is_written(
     monkeypatch.setattr(os, "fsync", watch_folder)
     await files.write(f"{warehouse}/a/b/v1.json", b"x")
 
-    assert synced == ["warehouse", "a", "data of .v1.json.0.tmp", "b"]
+    assert synced == ["warehouse", "a", "data of v1.json", "b"]
 
 
 async def test_syncing_can_be_switched_off(
