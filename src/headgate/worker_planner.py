@@ -1,6 +1,7 @@
 """The planner of the catalog: its jobs go to worker processes that open the catalog's stores."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from headgate.catalog.ports import Reached, Roots
 from headgate.planning.planner import Planner
@@ -32,7 +33,8 @@ class WorkerPlanner:
 
     async def reachable(
         self, metadata: bytes, metadata_location: str, roots: Roots
-    ) -> AsyncIterator[Reached]:
+    ) -> AsyncGenerator[Reached]:
         files = WorkerFiles(self._storage, roots)
-        async for batch in self._walker.reachable(metadata, metadata_location, files):
-            yield Reached(batch.kind.value, list(batch.paths))
+        async with aclosing(self._walker.reachable(metadata, metadata_location, files)) as walk:
+            async for batch in walk:
+                yield Reached(batch.kind.value, list(batch.paths))

@@ -1,6 +1,6 @@
 """What the catalog asks of the world outside: files, credentials, and plans of scans."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import NamedTuple, Protocol
 
 Roots = tuple[str, ...]
@@ -119,6 +119,6 @@ class Planner(Protocol):
 
     def reachable(
         self, metadata: bytes, metadata_location: str, roots: Roots
-    ) -> AsyncIterator[Reached]:
+    ) -> AsyncGenerator[Reached]:
         """All files of a table, leaves first, the metadata file last."""
         ...

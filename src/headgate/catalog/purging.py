@@ -136,14 +136,16 @@ class Purges:
             metadata = await read_metadata(files, job.metadata_location)
         except FileMissing:
             return ""  # it goes last, so all the others went before it
-        async for batch in self._planner.reachable(metadata, job.metadata_location, roots):
-            if batch.kind == MISSING:
-                continue
-            if batch.kind == DAMAGED:
-                return f"{batch.paths[0]} cannot be read, so what it leads to is not known"
-            failed = await files.delete(await _ours(opened, job, batch.paths))
-            if failed:
-                return f"{failed[0][0]}: {failed[0][1]}"
+        walk = self._planner.reachable(metadata, job.metadata_location, roots)
+        async with contextlib.aclosing(walk) as batches:
+            async for batch in batches:
+                if batch.kind == MISSING:
+                    continue
+                if batch.kind == DAMAGED:
+                    return f"{batch.paths[0]} cannot be read, so what it leads to is not known"
+                failed = await files.delete(await _ours(opened, job, batch.paths))
+                if failed:
+                    return f"{failed[0][0]}: {failed[0][1]}"
         return ""
 
 
