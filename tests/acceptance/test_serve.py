@@ -1,0 +1,90 @@
+"""`headgate serve` as a user starts it: what keeps it from starting, and what it logs."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from headgate.testing.headgate_server import HeadgateServer, environment
+
+UNREACHABLE = "postgresql://nobody:secret@127.0.0.1:1/none"
+
+
+def started(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    """A server that is expected not to start."""
+    command = [sys.executable, "-m", "headgate", "serve", "--data", str(folder / "data"), *options]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment(), timeout=60
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--port=0", "--backend", UNREACHABLE], "PostgreSQL at 127.0.0.1:1/none is not available"),
+        (["--port=0", "--backend", UNREACHABLE, "--processes=2"], "PostgreSQL at 127.0.0.1:1/none"),
+        (["--port=0", "--backend", "sqlite:///dev/null/x.db"], "cannot be opened"),
+        (["--port=0", "--set", "schema.separator=/"], "Separator '/' is not allowed"),
+        (["--port=0", "--set", "token.secret=short"], "it is shorter than 32 bytes"),
+        (["--port=0", "--set", "bootstrap.warehouse=nonsense"], "nonsense"),
+        (["--port=0", "--set", "http.portt=1"], "the nearest known name is 'http.port'"),
+        (["--port=70000"], "is not a whole number from 0 to 65535"),
+        (["--host=0.0.0.0"], "or say --insecure"),
+        (["--host=192.0.2.1", "--insecure"], "it is no address of this machine"),
+    ],
+)
+def test_what_keeps_a_server_from_starting_is_one_line_and_exit_code_2(
+    tmp_path: Path, options: list[str], words: str
+) -> None:
+    """It says what, why and what to do; nothing is announced, no password is shown."""
+    done = started(tmp_path, *options)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("headgate: error: ")
+    assert done.stderr.count("\n") == 1
+    assert words in done.stderr
+    assert "secret@" not in done.stderr
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_port_in_use_is_one_line_and_exit_code_2(tmp_path: Path, processes: str) -> None:
+    """Also for scripts: then the line is an object."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        options = (f"--port={other.getsockname()[1]}", "--processes", processes)
+        done = started(tmp_path, *options, "--json")
+
+    assert done.returncode == 2
+    problem = json.loads(done.stderr)["error"]
+    assert problem["type"] == "BadSetting"
+    assert "another program listens there" in problem["message"]
+
+
+def test_a_bad_separator_is_found_before_a_store_is_made(tmp_path: Path) -> None:
+    """What is made with one setting cannot be undone with another."""
+    started(tmp_path, "--set", "schema.separator=ab")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "logged"),
+    [
+        ([], True),
+        (["--set", "log.level=error", "--processes=2"], True),
+        (["--set", "log.access=false", "--set", "log.level=debug"], False),
+    ],
+)
+def test_requests_are_logged_unless_that_is_switched_off(
+    tmp_path: Path, options: list[str], logged: bool
+) -> None:
+    """Whatever the level of other messages."""
+    with HeadgateServer(tmp_path, *options) as server:
+        answer = httpx.get(f"{server.iceberg_url}/v1/config", headers={"x-request-id": "mine"})
+        assert answer.status_code == 200
+
+    assert (" headgate.access: GET /iceberg/v1/config 200 " in server.said()) == logged
+    assert ("request=mine" in server.said()) == logged
