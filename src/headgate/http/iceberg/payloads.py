@@ -12,7 +12,7 @@ class Payload(msgspec.Struct, frozen=True, rename="kebab"):
 class TokenForm(msgspec.Struct, frozen=True):
     """A request for a token, as OAuth2 has it: a form, for documents."""
 
-    grant_type: str
+    grant_type: Literal["client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange"]
     scope: str | None = None
     client_id: str | None = None
     client_secret: str | None = None
