@@ -23,15 +23,10 @@ def set_up(level: str, form: str, *, access: bool = False) -> None:
 class TextLines(logging.Formatter):
     """`TIME level logger: message`, and a traceback below if there is one."""
 
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
-
-    def formatTime(  # noqa: N802  logging's name
-        self,
-        record: logging.LogRecord,
-        datefmt: str | None = None,  # noqa: ARG002  logging's argument
-    ) -> str:
-        return iso(int(record.created * 1000))
+    def format(self, record: logging.LogRecord) -> str:
+        time = iso(int(record.created * 1000))
+        line = f"{time} {record.levelname} {record.name}: {record.getMessage()}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 class JsonLines(logging.Formatter):

@@ -212,7 +212,6 @@ def test_keys_that_cannot_be_listed_are_found(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The doctor may be run by another user than the server."""
-
     listed = Path.iterdir
 
     def refuse(path: Path) -> Iterator[Path]:

@@ -59,3 +59,17 @@ async def test_requests_are_logged_whatever_the_level(
     assert wanted == access
     assert ("GET /a" in said) == access
     assert ("told" in said) == (level == "debug")
+
+
+def test_text_lines_are_followed_by_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    """Below the message, as Python prints it."""
+    logs.set_up("warning", "text")
+    try:
+        int("x")
+    except ValueError:
+        logging.getLogger("headgate.x").exception("failed")
+
+    first, second, *_, last = capsys.readouterr().err.splitlines()
+    assert first.endswith("ERROR headgate.x: failed")
+    assert second.startswith("Traceback")
+    assert last.startswith("ValueError: ")
