@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from headgate.catalog.ports import (
     Files,
@@ -109,7 +109,7 @@ class FakePlanner:
 
     async def reachable(
         self, metadata: bytes, metadata_location: str, roots: tuple[str, ...]
-    ) -> AsyncIterator[Reached]:
+    ) -> AsyncGenerator[Reached]:
         if self.failing:
             raise self.failing.pop()
         for reached in self.reached:

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from headgate.errors import BadMetadata
+from headgate.errors import BadMetadata, DuplicateDialect
 from headgate.model import view_metadata
 from headgate.model.view_creation import new_view
 from headgate.model.view_metadata import LogEntry, ViewMetadata
-from headgate.errors import DuplicateDialect
 
 SCHEMA = {
     "type": "struct",

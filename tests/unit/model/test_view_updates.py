@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from headgate.errors import BadMetadata
+from headgate.errors import BadMetadata, DuplicateDialect
 from headgate.model import view_metadata, view_updates
 from headgate.model.view_creation import new_view
 from headgate.model.view_metadata import LogEntry, ViewMetadata
-from headgate.errors import DuplicateDialect
 
 NOW = 1_000
 SCHEMA = {
