@@ -1,4 +1,4 @@
-"""A table as a plain dictionary, changed in the simplest way that is right: what tests compare to."""
+"""A table as a plain dictionary, changed in the simplest way that is right."""
 
 import copy
 from typing import Any
@@ -29,8 +29,10 @@ def committed(before: Document, updates: list[Update], now_ms: int, file: str) -
     if after == before:
         return before
     sources = {field["id"] for field in run.schema()["fields"]}
-    for defaults in (run.one("partition-specs", "spec-id", after["default-spec-id"]),
-                     run.one("sort-orders", "order-id", after["default-sort-order-id"])):  # fmt: skip
+    for defaults in (
+        run.one("partition-specs", "spec-id", after["default-spec-id"]),
+        run.one("sort-orders", "order-id", after["default-sort-order-id"]),
+    ):
         need({field["source-id"] for field in defaults["fields"]} <= sources)
     limit = int(after["properties"].get("write.metadata.previous-versions-max", 100))
     entry = {"timestamp-ms": before["last-updated-ms"], "metadata-file": file}
