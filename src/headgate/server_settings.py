@@ -69,7 +69,7 @@ def bootstrap_catalog(settings: Settings) -> CatalogEntity:
     """The catalog that a fresh store gets."""
     warehouse = settings[catalogs.BOOTSTRAP_WAREHOUSE]
     if not warehouse:
-        warehouse = (settings[store.DATA].absolute() / "warehouse").as_uri()
+        warehouse = local_location(settings[store.DATA] / "warehouse")
     return CatalogEntity(
         0,
         settings[catalogs.BOOTSTRAP_CATALOG],
@@ -78,6 +78,11 @@ def bootstrap_catalog(settings: Settings) -> CatalogEntity:
         allowed_locations=tuple(_listed(settings[catalogs.BOOTSTRAP_ALLOWED_LOCATIONS])),
         created_by="headgate",
     )
+
+
+def local_location(path: Path) -> str:
+    """A folder of this machine as a location: nothing in it is encoded."""
+    return f"file://{path.absolute()}"
 
 
 def token_secret(settings: Settings) -> bytes:

@@ -75,15 +75,17 @@ def test_namespaces_nest_as_shown(server: HeadgateServer, catalog: Catalog) -> N
     assert catalog.list_namespaces(("two words", "v1.0")) == [("two words", "v1.0", "in/out")]
 
 
-def test_a_flat_catalog_becomes_nested_as_shown(server: HeadgateServer) -> None:
+def test_a_flat_catalog_becomes_nested_as_shown(tmp_path: Path) -> None:
     """It is refused as long as a name is in the way."""
-    headgate(server, "catalog", "create", "legacy", "--flat")
-    with_colon = load_catalog("flat", type="rest", uri=server.iceberg_url, warehouse="legacy")
-    with_colon.create_namespace(("a:b",))
-    assert "'a:b'" in headgate(server, "catalog", "set", "legacy", "nested=true", expect=1)
-    with_colon.drop_namespace(("a:b",))
-    headgate(server, "catalog", "set", "legacy", "nested=true")
-    with_colon.close()
+    free = ("--set", "schema.separator-governance=unrestricted")
+    with HeadgateServer(tmp_path, *free) as server:
+        headgate(server, "catalog", "create", "legacy", "--flat")
+        flat = load_catalog("flat", type="rest", uri=server.iceberg_url, warehouse="legacy")
+        flat.create_namespace(("a:b",))
+        assert "'a:b'" in headgate(server, "catalog", "set", "legacy", "nested=true", expect=1)
+        flat.drop_namespace(("a:b",))
+        headgate(server, "catalog", "set", "legacy", "nested=true")
+        flat.close()
 
 
 def test_a_catalog_is_moved_as_shown(

@@ -13,6 +13,7 @@ from headgate.cli.output import iso, printable, table, to_json
 from headgate.errors import BadRequest
 from headgate.model.physical import path_segment
 from headgate.model.separators import Governance, check_separator
+from headgate.server_settings import local_location
 from headgate.settings.catalogs import BOOTSTRAP_METALAKE, SCHEMA_GOVERNANCE, SCHEMA_SEPARATOR
 from headgate.settings.store import DATA
 
@@ -114,7 +115,7 @@ def described(one: CatalogEntity) -> dict[str, object]:
 
 
 def _folder(data: Path, name: str) -> str:
-    return (data.absolute() / "warehouses" / path_segment(name)).as_uri()
+    return local_location(data / "warehouses" / path_segment(name))
 
 
 def _change(pair: str) -> tuple[str, object]:
