@@ -215,6 +215,11 @@ class NamespaceNotEmpty(Conflict):
 class LocationTaken(Conflict):
     """Another table lies at this location, or above it, or below it."""
 
+    def __init__(self, what: str, *, why: str = "", fix: str = "", holder: int = 0) -> None:
+        super().__init__(what, why=why, fix=fix)
+        self.holder = holder
+        """The id of who has it."""
+
 
 class RequirementFailed(Conflict):
     """A table or view is not as the commit requires it to be."""

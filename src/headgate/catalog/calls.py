@@ -25,6 +25,8 @@ class Call(NamedTuple):
     catalog: CatalogName
     principal: str = "anonymous"
     key: bytes = b""
+    fingerprint: str = ""
+    """Of what is asked for, so that a key is not used for something else."""
 
     def note(self, do: str, kind: str, name: Sequence[object]) -> dict[str, object]:
         """What the change log says of it."""

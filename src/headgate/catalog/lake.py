@@ -67,6 +67,7 @@ class Lake:
     async def commit(self, opened: Opened, what: str, attempt: Callable[[Draft], Done]) -> Done:
         """Change a catalog once, however often the call is delivered; what it did."""
         delivery = self.kernel.ids.next()  # the record of another delivery has another number
+        what = opened.named(what)
 
         def recorded(draft: Draft) -> bytes:
             return encode_outcome(what, delivery, attempt(draft))

@@ -61,6 +61,10 @@ class Opened(NamedTuple):
         """What this pure function finds in the catalog's names."""
         return await look(self.head.index(NAMES), lambda tree: find(Names(tree)))
 
+    def named(self, what: str) -> str:
+        """What a call does, told apart from other calls that do the same kind of thing."""
+        return f"{what} {self.call.fingerprint}" if self.call.fingerprint else what
+
     async def done_before(self, what: str, now_ms: int) -> Done | None:
         """What an earlier delivery of this call did, None if this is the first."""
         key = self.call.key
@@ -68,7 +72,7 @@ class Opened(NamedTuple):
             return None
         index = self.head.index(operations.INDEX)
         record = await look(index, lambda tree: operations.find(tree, key, now_ms))
-        return None if record is None else decode_outcome(record, what)
+        return None if record is None else decode_outcome(record, self.named(what))
 
 
 class _Known(NamedTuple):

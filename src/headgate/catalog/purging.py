@@ -55,9 +55,10 @@ def record_purge(draft: Draft, identifier: Identifier, entry: Entry) -> None:
     draft.index(PURGE).put(entry.id.to_bytes(8, "big"), msgspec.msgpack.encode(job))
 
 
-async def are_purges_pending(opened: Opened) -> bool:
-    """Whether files of dropped tables are still to be deleted."""
-    return await look(opened.head.index(PURGE), lambda tree: any(True for _ in tree.scan()))
+async def is_being_purged(opened: Opened, id: int) -> bool:
+    """Whether the files of this dropped table are still to be deleted."""
+    key = id.to_bytes(8, "big")
+    return await look(opened.head.index(PURGE), lambda tree: tree.get(key) is not None)
 
 
 class Purges:

@@ -15,7 +15,7 @@ from headgate.catalog.metadata_files import memo, next_file, worked_out
 from headgate.catalog.namespaces import require_namespace
 from headgate.catalog.naming import NAMES, RELATIONS, NamesDraft
 from headgate.catalog.openings import Opened
-from headgate.catalog.purging import are_purges_pending
+from headgate.catalog.purging import is_being_purged
 from headgate.catalog.relations import ENTITIES, Relation, discard_files, entry_of, written
 from headgate.catalog.reservations import check_locations, locations_of, move
 from headgate.errors import CommitTimedOut, LocationTaken
@@ -75,10 +75,11 @@ async def commit_relations(
             return await _commit(lake, opened, what, await prepare(opened))
         except _MovedError:
             tries += 1
-        except LocationTaken:  # perhaps by a dropped table that is being deleted: soon it is free
-            late = lake.kernel.clock.seconds() >= deadline
-            if late or not await are_purges_pending(opened):
+        except LocationTaken as taken:
+            if not await is_being_purged(opened, taken.holder):
                 raise
+            if lake.kernel.clock.seconds() >= deadline:
+                raise _still_there(taken) from taken
             await lake.kernel.clock.sleep(PURGE_POLL_SECONDS)
         opened = await lake.open(opened.call)
     raise CommitTimedOut(
@@ -224,6 +225,14 @@ def _note(call: Call, changes: Sequence[Change]) -> dict[str, object]:
     return {"do": "transaction", "changes": done, "by": call.principal}
 
 
+def _still_there(taken: LocationTaken) -> LocationTaken:
+    return LocationTaken(
+        taken.what,
+        why="a table was dropped there, and its files are still being deleted",
+        fix="Choose another location, or try again later",
+    )
+
+
 def _entity(
     lake: Lake,
     opened: Opened,
@@ -233,12 +242,17 @@ def _entity(
     before: Relation | None,
 ) -> TableEntity:
     now_ms = lake.now_ms()
+    uuid = metadata.table_uuid if isinstance(metadata, TableMetadata) else metadata.view_uuid
+    reserved = locations_of(metadata.location, metadata.properties)
+    if isinstance(metadata, TableMetadata) and before and before.entity.uuid == uuid:
+        # Files stay where they were written: a table keeps all places that it ever had.
+        reserved += tuple(one for one in before.entity.reserved if one not in reserved)
     return ENTITIES[_kind(metadata)](
-        metadata.table_uuid if isinstance(metadata, TableMetadata) else metadata.view_uuid,
+        uuid,
         metadata.location,
         file,
         memo(raw),
-        locations_of(metadata.location, metadata.properties),
+        reserved,
         before.entity.created_ms if before else now_ms,
         before.entity.created_by if before else opened.call.principal,
         now_ms,

@@ -101,20 +101,21 @@ def _check_vacant(index: Readable, locations: Iterable[str], own: bytes) -> None
     for location in locations:
         for above in ancestors(location):
             holder = index.get(index_key(above))
-            if holder not in {None, own}:
-                raise _taken(location)
+            if holder is not None and holder != own:
+                raise _taken(location, holder)
         for _, holder in index.scan(*index_range(location)):
             if holder != own:
-                raise _taken(location)
+                raise _taken(location, holder)
 
 
 def _holder(id: int) -> bytes:
     return id.to_bytes(_ID_BYTES, "big")
 
 
-def _taken(location: str) -> LocationTaken:
+def _taken(location: str, holder: bytes) -> LocationTaken:
     return LocationTaken(
         f"Location is taken: {location}",
         why="another one lies there, above it or below it",
         fix="Choose another location, or leave it out to get one of its own",
+        holder=int.from_bytes(holder, "big"),
     )

@@ -12,6 +12,7 @@ from headgate.catalog.reservations import locations_of
 from headgate.catalog.tables import metadata_json, metadata_json_of_refs
 from headgate.errors import HeadgateError
 from headgate.http.iceberg.delegation import (
+    DELEGATION,
     Representation,
     access_config,
     credentials_for,
@@ -23,6 +24,9 @@ from headgate.http.request import JSON_CONTENT, Response
 from headgate.model import table_metadata
 from headgate.model.names import Identifier
 from headgate.model.table_metadata import TableMetadata
+
+PRIVATE = ("cache-control", "private")  # no cache in between may hand keys to others
+BY_DELEGATION = ("vary", DELEGATION)
 
 logger = logging.getLogger(__name__)
 _encode = msgspec.json.encode
@@ -124,6 +128,8 @@ async def _answer(
             service.answers.put(key, body, len(body))
     assert isinstance(body, bytes)
     headers = [JSON_CONTENT, ("ETag", etag(service, table, identifier, form))]
+    if credentials:
+        headers += [PRIVATE, BY_DELEGATION]
     return Response(200, body, headers, key=key if is_lasting else None)
 
 

@@ -1,5 +1,6 @@
 """What the handlers of the Iceberg protocol work with, and how they read the names in a request."""
 
+import hashlib
 from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import quote
@@ -58,7 +59,8 @@ def call_of(service: Service, request: Request) -> Call:
     """The call that a request makes."""
     name = catalog_name(service, request.params["prefix"])
     request.principal = service.authenticate(request)
-    return Call(name, request.principal, _key(request))
+    key = _key(request)
+    return Call(name, request.principal, key, _fingerprint(request) if key else "")
 
 
 async def open_catalog(service: Service, request: Request) -> Opened:
@@ -108,6 +110,11 @@ def flag(request: Request, name: str) -> bool:
     if text not in {"true", "false"}:
         raise BadRequest(f"Invalid {name}: {text[:80]}", why="it is no truth value", fix="Use true")
     return text == "true"
+
+
+def _fingerprint(request: Request) -> str:
+    """Tells requests with the same key apart: a repetition is the same to the byte."""
+    return hashlib.sha256(request.body + request.raw_query.encode()).hexdigest()[:32]
 
 
 def _key(request: Request) -> bytes:
