@@ -50,7 +50,7 @@ PURGE_ROWS_PER_CALL = 2_000
 # Metadata files
 MEMO_COMPRESSED_BYTES_MAX = 16_384  # compressed metadata up to this size is kept in the database
 MEMO_BYTES_MAX = 1 << 20  # larger ones are not even tried
-METADATA_FILE_BYTES_MAX = 1 << 30
+METADATA_FILE_BYTES_MAX = 256 << 20  # as it lies in its store, and decompressed
 METADATA_INLINE_BYTES_MAX = 1 << 20  # work on more is done in a thread
 COLUMNS_INLINE_MAX = 500  # a new table with more is worked out in a thread
 GZIP_INLINE_BYTES_MAX = 64 << 10  # more is compressed in a thread
@@ -95,14 +95,16 @@ IDLE_SECONDS = 120  # that a connection is kept; longer than balancers and clien
 REQUESTS_MAX = 512  # under way in one process
 REQUEST_SECONDS_MIN = 0.1
 REQUEST_SECONDS_MAX = 60.0
+BODY_SECONDS_MAX = 10.0  # for a body to arrive: meanwhile its request takes the place of another
 BODY_BYTES_MIN = 1_024  # a server that takes less is of no use
 BODY_BYTES_MAX = 4 << 20  # of a request that carries metadata: read while everybody waits
 SHORT_BODY_BYTES_MAX = 1 << 20  # of all others
 QUERY_PARAMETERS_MAX = 100
 COMPRESSED_ANSWERS_BYTES = 64 << 20
 READY_SECONDS = 2.0  # for a probe's look at the database
-FINISH_SECONDS = 6.0  # for requests under way when the server stops
+FINISH_SECONDS = 4.0  # for requests under way when the server stops
 GIVE_UP_SECONDS = 1.0  # for their answers, when they were ended
+CLOSE_SECONDS = 3.0  # for closing the application; then a process ends itself, whatever it does
 STOP_SECONDS = 9.0  # then a process that has not ended is killed
 
 assert PAGE_MERGED_BYTES_MAX > 2 * PAGE_MERGE_BELOW_BYTES
@@ -112,4 +114,5 @@ assert BATCH_BYTES_MAX > ROW_BYTES_MAX
 assert LEASE_MS > 2 * LEASE_RENEW_MS
 assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0
 assert BODY_BYTES_MIN < SHORT_BODY_BYTES_MAX < BODY_BYTES_MAX
-assert FINISH_SECONDS + GIVE_UP_SECONDS < STOP_SECONDS
+assert BODY_SECONDS_MAX < REQUEST_SECONDS_MAX
+assert FINISH_SECONDS + GIVE_UP_SECONDS + CLOSE_SECONDS < STOP_SECONDS

@@ -3,9 +3,11 @@
 import asyncio
 import gc
 import logging
+import os
 import resource
 import signal
 import socket
+import threading
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, Protocol, Self
@@ -19,6 +21,7 @@ from granian.server.embed import Server
 from headgate.errors import Unavailable
 from headgate.limits import (
     BACKLOG_CONNECTIONS,
+    CLOSE_SECONDS,
     CONNECTIONS_MAX,
     FINISH_SECONDS,
     GIVE_UP_SECONDS,
@@ -82,6 +85,8 @@ class Stopping:
 
     def say(self) -> None:
         """The server shall stop."""
+        if not self._said.is_set():
+            _end_in_time()
         self._said.set()
         if self._main is not None:
             self._main.cancel()
@@ -93,6 +98,23 @@ class Stopping:
     async def wait(self) -> None:
         """Return when it shall stop."""
         await self._said.wait()
+
+
+def _end_in_time() -> None:
+    """End the process when its time is up, however it is held: by a database that cannot be
+    written, by a thread that Python would wait for. A store survives that at any instant."""
+    seconds = FINISH_SECONDS + GIVE_UP_SECONDS + CLOSE_SECONDS
+    timer = threading.Timer(seconds, _end, [seconds])
+    timer.daemon = True  # nobody waits for it
+    timer.start()
+
+
+def _end(seconds: float) -> None:
+    try:
+        logger.warning("the server could not be closed within %g s and is ended", seconds)
+        logging.shutdown()
+    finally:
+        os._exit(0)
 
 
 def stop_on_signals(stop: Stop) -> None:
