@@ -10,6 +10,7 @@ from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.lake import LakeOptions
 from headgate.errors import BadSetting
 from headgate.http.front import FrontOptions
+from headgate.http.origins import hosts_of
 from headgate.model.separators import Governance, check_separator
 from headgate.planning.pool import PoolOptions
 from headgate.settings import catalogs, object_stores, server, storage, store
@@ -20,11 +21,12 @@ KEY_BYTES = 32
 
 
 def front_options(settings: Settings) -> FrontOptions:
-    """The limits of one process."""
+    """The limits of one process, and whom it answers."""
     return FrontOptions(
         requests_max=settings[server.HTTP_REQUESTS_MAX],
         request_seconds_max=settings[server.HTTP_REQUEST_SECONDS],
         body_bytes_max=settings[server.HTTP_BODY_BYTES],
+        hosts=hosts_of(settings[server.HTTP_HOST]),
     )
 
 
@@ -82,7 +84,7 @@ def bootstrap_catalog(settings: Settings) -> CatalogEntity:
 
 def local_location(path: Path) -> str:
     """A folder of this machine as a location: nothing in it is encoded."""
-    return f"file://{path.absolute()}"
+    return f"file://{os.path.abspath(path)}"  # noqa: PTH100  without `..`, links as they are
 
 
 def token_secret(settings: Settings) -> bytes:

@@ -10,11 +10,18 @@ from headgate.catalog.entities import CatalogEntity, Entry, Kind
 from headgate.catalog.naming import CATALOGS, NAMES, NAMESPACES, ROOT, Names, NamesDraft
 from headgate.catalog.openings import CATALOG_POINTER, head_pointer, look
 from headgate.catalog.reservations import reserve
-from headgate.errors import BadRequest, CatalogExists, CatalogNotFound, Conflict, RealmExists
+from headgate.errors import (
+    BadRequest,
+    CatalogExists,
+    CatalogNotFound,
+    Conflict,
+    LocationTaken,
+    RealmExists,
+)
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import RealmState
-from headgate.model.locations import normalize
+from headgate.model.locations import normalize, overlaps
 from headgate.model.names import check_name
 from headgate.model.separators import check_names_for_nesting
 
@@ -28,6 +35,7 @@ async def create_catalog(kernel: Kernel, metalake: str, new: CatalogEntity) -> C
         )
     for location in (new.warehouse, *new.allowed_locations):
         normalize(location)
+    await _check_elsewhere(kernel, metalake, new)
     realm = kernel.realm((await kernel.realms.get(metalake)).id)
     id = kernel.ids.next()
     await realm.create_pointers([head_pointer(id)])
@@ -43,6 +51,20 @@ async def create_catalog(kernel: Kernel, metalake: str, new: CatalogEntity) -> C
         return entity
 
     return await realm.commit(CATALOG_POINTER, attempt)
+
+
+async def _check_elsewhere(kernel: Kernel, metalake: str, new: CatalogEntity) -> None:
+    """Refuse a warehouse that a catalog of another metalake has: each would purge the other's."""
+    for realm in await kernel.realms.list():
+        if realm.name == metalake or realm.state is not RealmState.ACTIVE:
+            continue
+        for other in await list_catalogs(kernel, realm.name):
+            if overlaps(new.warehouse, other.warehouse):
+                raise LocationTaken(
+                    f"Location is taken: {new.warehouse}",
+                    why=f"catalog {realm.name}.{other.name} lies there, above it or below it",
+                    fix="Choose another warehouse",
+                )
 
 
 async def list_catalogs(kernel: Kernel, metalake: str) -> list[CatalogEntity]:

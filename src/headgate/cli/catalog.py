@@ -68,7 +68,8 @@ def create(  # noqa: PLR0913  one argument for each option
     comment: str,
 ) -> None:
     """Create a catalog."""
-    place = warehouse or _folder(run.settings[DATA], name)
+    lake = metalake or run.settings[BOOTSTRAP_METALAKE]
+    place = warehouse or _folder(run.settings[DATA], f"{lake}.{name}")
     new = CatalogEntity(
         0,
         name,
@@ -79,7 +80,6 @@ def create(  # noqa: PLR0913  one argument for each option
         allowed_locations=allow,
         created_by="operator",
     )
-    lake = metalake or run.settings[BOOTSTRAP_METALAKE]
     made = with_kernel(run, lambda kernel: create_catalog(kernel, lake, new), writable=True)
     _answer(run, made, "created")
 
@@ -115,6 +115,7 @@ def described(one: CatalogEntity) -> dict[str, object]:
 
 
 def _folder(data: Path, name: str) -> str:
+    """A folder for each catalog of each metalake."""
     return local_location(data / "warehouses" / path_segment(name))
 
 

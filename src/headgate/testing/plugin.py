@@ -47,5 +47,5 @@ def headgate_catalog(headgate_server: HeadgateServer) -> HeadgateCatalog:
     data = headgate_server.folder / "data"
     command = [sys.executable, "-m", "headgate", "catalog", "create", name, "--data", str(data)]
     subprocess.run(command, check=True, capture_output=True)  # noqa: S603  our own
-    location = f"file://{data}/warehouses/{name}"
+    location = f"file://{data}/warehouses/default=2E{name}"
     return HeadgateCatalog(headgate_server.iceberg_url, name, location)

@@ -53,7 +53,7 @@ def test_a_catalog_is_created_and_listed(capsys: Capture, store: list[str], tmp_
     )
     listed = as_json(capsys, "list", *store)
 
-    assert own["warehouse"] == f"file://{tmp_path}/warehouses/own"
+    assert own["warehouse"] == f"file://{tmp_path}/warehouses/default=2Eown"
     assert (own["nested"], own["comment"], own["allowed-locations"]) == (True, "c", [])
     assert (flat["nested"], flat["warehouse"], flat["allowed-locations"]) == (
         False,

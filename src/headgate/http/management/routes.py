@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from headgate import __version__
+from headgate.errors import BadRequest
 from headgate.http.management import health
 from headgate.http.management.health import Health
 from headgate.http.management.services import Management
@@ -45,6 +47,20 @@ async def settings(services: Management, _request: Request) -> Response:
     return json_response(200, SettingList([dict(setting) for setting in services.settings]))
 
 
+async def index(_services: Management, _request: Request) -> Response:
+    """What is where, for whoever looks at the server itself."""
+    return json_response(200, {"headgate": __version__, "iceberg": "/iceberg", "health": "/health"})
+
+
+async def astray(_services: Management, _request: Request) -> Response:
+    """A client of Iceberg that was given the server's address as its own."""
+    raise BadRequest(
+        "This is not Iceberg's protocol yet",
+        why="it begins below /iceberg",
+        fix="Add /iceberg to the client's uri",
+    )
+
+
 async def document(services: Management, request: Request) -> Response:
     """The OpenAPI document that is served at this path."""
     path = request.path.rstrip("/")
@@ -55,6 +71,8 @@ _PROBES = ("probes",)
 _OWN = ("management",)
 
 ROUTES = (
+    Route("GET", "/", index, "index", "What is where", _OWN, response=dict[str, str]),
+    Route("GET", "/v1/config", astray, "astray", "Says where Iceberg's protocol is", _OWN),
     Route(
         "GET",
         "/health",
