@@ -108,3 +108,15 @@ async def test_a_metalake_that_does_not_exist_has_no_catalogs(node: Node) -> Non
         await list_catalogs(node.kernel, "none")
     with pytest.raises(RealmNotFound):
         await create_catalog(node.kernel, "none", catalog("x"))
+
+
+async def test_no_two_metalakes_share_a_warehouse(world: World, node: Node) -> None:
+    """A purge in one would delete the files of the other."""
+    await node.kernel.realms.create("other")
+    await create_catalog(node.kernel, METALAKE, catalog("one", "/shared/x"))
+
+    for place in ("/shared/x", "/shared", "/shared/x/y"):
+        with pytest.raises(LocationTaken, match="one"):
+            await create_catalog(node.kernel, "other", catalog("two", place))
+    await node.kernel.realms.deactivate(METALAKE)
+    await create_catalog(node.kernel, "other", catalog("two", "/shared/z"))
