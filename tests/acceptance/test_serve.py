@@ -88,3 +88,19 @@ def test_requests_are_logged_unless_that_is_switched_off(
 
     assert (" headgate.access: GET /iceberg/v1/config 200 " in server.said()) == logged
     assert ("request=mine" in server.said()) == logged
+
+
+def test_a_server_of_this_machine_is_safe_from_web_sites(tmp_path: Path) -> None:
+    """Neither a name that was made to lead here nor a page of another site gets anywhere."""
+    with HeadgateServer(tmp_path) as server:
+        named = httpx.get(f"{server.url}/health/live", headers={"host": "evil.example:8181"})
+        body = {"namespace": ["a"]}
+        sent = httpx.post(
+            f"{server.iceberg_url}/v1/main/namespaces",
+            json=body,
+            headers={"origin": "http://evil.example"},
+        )
+
+    assert named.status_code == 403
+    assert sent.status_code == 403
+    assert "requests from other web sites" in sent.json()["error"]["message"]

@@ -1,7 +1,6 @@
 """`headgate serve`: the catalog as a server, in the foreground."""
 
 import functools
-import ipaddress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from headgate.cli.options import Run, shared
 from headgate.clock import SystemClock
 from headgate.errors import BadSetting, HeadgateError
 from headgate.http.front import Front
+from headgate.http.origins import is_loopback
 from headgate.server.serving import serve as serve_application
 from headgate.server_settings import bootstrap_catalog, lake_options, token_secret
 from headgate.settings import catalogs, server, store
@@ -99,14 +99,6 @@ def _load(plain: dict[str, tuple[Any, str]], shared: Path | None) -> Front:
         access=settings[server.LOG_ACCESS],
     )
     return load_application(settings, shared)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens there."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _announce(settings: Settings, url: str) -> None:

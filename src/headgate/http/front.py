@@ -17,6 +17,7 @@ import msgspec
 from headgate.clock import Clock
 from headgate.errors import (
     BadRequest,
+    Forbidden,
     HeadgateError,
     OutcomeUnknown,
     Overloaded,
@@ -33,16 +34,19 @@ from headgate.http.compression import (
 )
 from headgate.http.database_reads import count_reads
 from headgate.http.measures import Measures
+from headgate.http.origins import allowed_host, same_origin
 from headgate.http.request import Request, Response, headers_by_name
 from headgate.http.router import Match, Router, Surface, Unmatched
 from headgate.limits import (
     BODY_BYTES_MAX,
+    BODY_SECONDS_MAX,
     COMPRESSED_ANSWERS_BYTES,
     REQUEST_SECONDS_MAX,
     REQUESTS_MAX,
 )
 
 UNMATCHED = "unmatched"
+HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 Message = MutableMapping[str, Any]
@@ -55,12 +59,15 @@ logger = logging.getLogger(__name__)
 
 
 class FrontOptions(msgspec.Struct, frozen=True):
-    """The limits of one process."""
+    """The limits of one process, and whom it answers."""
 
     requests_max: int = REQUESTS_MAX
     request_seconds_max: float = REQUEST_SECONDS_MAX
     body_bytes_max: int = BODY_BYTES_MAX
     """Of any request; routes have bounds of their own below it."""
+    body_seconds_max: float = BODY_SECONDS_MAX
+    hosts: frozenset[str] = frozenset()
+    """The only ones that a request may name as its host, without ports; empty means any."""
 
 
 class Front:
@@ -117,9 +124,10 @@ class Front:
         reads = count_reads()
         request = self._request(scope)
         match = self._router.match(request.method, request.path)
-        if not (scope["raw_path"].isascii() and scope["query_string"].isascii()):
+        refusal = self._refusal(scope, request)
+        if refusal is not None:
             route, path = None, UNMATCHED
-            response = self._router.dialect_of(request.path).answer(_not_ascii())
+            response = self._router.dialect_of(request.path).answer(refusal)
         elif isinstance(match, Match):
             route, path = match.route, match.surface.prefix + match.route.template
             request.params = match.params
@@ -138,6 +146,19 @@ class Front:
             exchange.bytes = len(body)
             exchange.reads = reads.count
             self._log.add(exchange)
+
+    def _refusal(self, scope: Message, request: Request) -> HeadgateError | None:
+        """Why this is not even looked at, if so. Browsers send what any page tells them to."""
+        headers = request.headers
+        host = headers.get("host", "")
+        if self._options.hosts and not allowed_host(host, self._options.hosts):
+            return _wrong_host(host)
+        origin = headers.get("origin")
+        if origin is not None and request.method not in HARMLESS and not same_origin(origin, host):
+            return _other_origin(origin)
+        if scope["raw_path"].isascii() and scope["query_string"].isascii():
+            return None
+        return _not_ascii()
 
     def _request(self, scope: Message) -> Request:
         """The request, its body not yet read. What is not ASCII is refused, and logged escaped."""
@@ -180,7 +201,7 @@ class Front:
         try:
             if _has_body(request):
                 limit = min(self._options.body_bytes_max, match.route.body_bytes_max)
-                request.body = await _read_body(request, receive, limit)
+                request.body = await self._read_body(request, receive, limit)
             return await match.route.handler(match.surface.services, request)
         except HeadgateError as error:
             response = dialect.answer(error)
@@ -193,6 +214,19 @@ class Front:
                 dialect.unexpected,
                 f"Headgate failed unexpectedly. Its log says more about request {request.id}",
             )
+
+    async def _read_body(self, request: Request, receive: Receive, limit: int) -> bytes:
+        """The whole body, if it comes in time: until then it takes the place of another request."""
+        seconds = self._options.body_seconds_max
+        try:
+            async with asyncio.timeout(seconds):
+                return await _read_body(request, receive, limit)
+        except TimeoutError:
+            raise BadRequest(
+                "the body did not arrive",
+                why=f"it was not complete after {seconds:g} s",
+                fix="Send it at once",
+            ) from None
 
     def _late(self, match: Match, request: Request) -> HeadgateError:
         seconds = self._options.request_seconds_max
@@ -307,6 +341,22 @@ def _not_ascii() -> BadRequest:
         "Cannot read the request",
         why="its path or query has characters that are not ASCII",
         fix="Encode text as UTF-8, then percent-encode the bytes",
+    )
+
+
+def _wrong_host(host: str) -> Forbidden:
+    return Forbidden(
+        f"the host {host[:200]!r} is not served here",
+        why="the server listens on this machine only, and this is no name of it",
+        fix="Use http://localhost and the port of the server",
+    )
+
+
+def _other_origin(origin: str) -> Forbidden:
+    return Forbidden(
+        "requests from other web sites are not allowed",
+        why=f"a browser sent this one for {origin[:200]!r}",
+        fix="Ask the server itself, without a header Origin",
     )
 
 

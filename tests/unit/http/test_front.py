@@ -15,6 +15,7 @@ from headgate.clock import SystemClock
 from headgate.http.compression import compress_now
 from headgate.http.front import Front, FrontOptions, Message
 from headgate.http.measures import Measures
+from headgate.http.origins import hosts_of
 from headgate.http.problems import ICEBERG, PLAIN
 from headgate.http.request import Request, Response
 from headgate.http.router import Route, Surface
@@ -184,6 +185,67 @@ async def test_half_a_body_never_reaches_the_handler() -> None:
 
     assert answer.status == 400
     assert service.requests == []
+
+
+async def test_a_body_that_does_not_arrive_gives_its_place_back() -> None:
+    """Long before the time of a request is up; what it was to do is not done."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        if sent:
+            raise AssertionError("it was answered")
+        return await asyncio.Future()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    options = FrontOptions(requests_max=1, request_seconds_max=20, body_seconds_max=0.1)
+    scope = {"type": "http", "method": "POST", "raw_path": b"/s/a/x", "query_string": b""}
+    async with opened(options) as (front, service):
+        await front({**scope, "headers": [(b"content-length", b"5")]}, receive, send)
+        after = await ask(front, "POST", "/s/a/x", b"abc")
+
+    assert sent[0]["status"] == 400
+    assert json.loads(sent[1]["body"])["error"]["message"] == (
+        "the body did not arrive: it was not complete after 0.1 s. Send it at once"
+    )
+    assert after.status == 200
+    assert [request.body for request in service.requests] == [b"abc"]
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE", "PUT"])
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://localhost:3000", "null", ""])
+async def test_what_another_web_site_sends_is_refused(method: str, origin: str) -> None:
+    """A browser says for whom it sends; another port is another site."""
+    async with opened() as (front, service):
+        answer = await ask(front, method, "/s/a/x", host="localhost:8181", origin=origin)
+
+    assert answer.status == 403
+    assert b"requests from other web sites are not allowed" in answer.body
+    assert service.requests == []
+
+
+async def test_pages_of_the_server_itself_and_programs_are_served() -> None:
+    """Programs name no origin; reading is harmless, since the answer is not shown to the page."""
+    async with opened() as (front, _):
+        own = await ask(front, "POST", "/s/a/x", host="h:1", origin="http://H:1")
+        program = await ask(front, "POST", "/s/a/x", host="h:1")
+        reading = await ask(front, "GET", "/s/a/x", host="h:1", origin="http://evil.example")
+
+    assert [own.status, program.status, reading.status] == [200, 200, 200]
+
+
+@pytest.mark.parametrize("path", ["/s/a/x", "/s/probe", "/nothing"])
+async def test_a_host_that_is_not_the_server_s_is_refused(path: str) -> None:
+    """Whoever's name was made to lead here learns nothing, not even from probes."""
+    async with opened(FrontOptions(hosts=hosts_of("127.0.0.1"))) as (front, service):
+        rebound = await ask(front, "GET", path, host="evil.example:8181")
+        own = await ask(front, "GET", path, host="localhost:8181")
+
+    assert rebound.status == 403
+    assert b"the host 'evil.example:8181' is not served here" in rebound.body
+    assert own.status != 403
+    assert len(service.requests) == (path != "/nothing")
 
 
 async def test_requests_over_the_limit_are_refused_before_their_body_is_read() -> None:
