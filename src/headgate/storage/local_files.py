@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 
-from headgate.errors import Forbidden, HeadgateError
+from headgate.errors import BadRequest, Forbidden, HeadgateError
 from headgate.storage import failures
 from headgate.storage.failures import NotDeleted
+from headgate.storage.file_sizes import check_size
 from headgate.storage.places import Place
 
 LISTED_AT_ONCE = 1000
@@ -60,9 +61,11 @@ class LocalFiles:
 
     def _read(self, place: Place) -> bytes:
         with translated(place), open(self._checked(place), "rb", opener=_open_plain) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 raise IsADirectoryError
-            return file.read()
+            check_size(location_of(place), status.st_size)
+            return file.read(status.st_size)
 
     def _write(self, place: Place, data: Sequence[bytes]) -> None:
         """Nobody refers to a new file before it is complete, so it may grow under its own name."""
@@ -86,11 +89,13 @@ class LocalFiles:
 
     def _make_folder(self, folder: Path) -> None:
         """A new folder is safe once the one above it is on the disk."""
-        if folder.is_dir():
-            return
-        self._make_folder(folder.parent)
-        folder.mkdir(exist_ok=True)
-        self._sync_folder(folder.parent)
+        absent: list[Path] = []
+        while not folder.is_dir():
+            absent.append(folder)
+            folder = folder.parent
+        for new in reversed(absent):
+            new.mkdir(exist_ok=True)
+            self._sync_folder(new.parent)
 
     def _sync_folder(self, folder: Path) -> None:
         if not self._sync:
@@ -159,6 +164,12 @@ def translated(place: Place) -> Iterator[None]:
         if error.errno == errno.ELOOP:
             raise Forbidden(
                 f"Location is not allowed: {location_of(place)}", why="it is a symbolic link"
+            ) from None
+        if error.errno == errno.ENAMETOOLONG:
+            raise BadRequest(
+                f"Invalid location: {location_of(place)!r}",
+                why="it, or a part of it, is longer than the disk can name",
+                fix="Choose shorter names",
             ) from None
         raise failures.unavailable(
             location_of(place), error.strerror or str(error), "Check the disk and its permissions."

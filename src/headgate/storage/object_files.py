@@ -8,13 +8,15 @@ import obstore
 from obstore.exceptions import GenericError
 
 from headgate.errors import FileMissing, HeadgateError
-from headgate.storage.failures import NotDeleted, translated
+from headgate.storage.failures import NotDeleted, translated, unavailable
+from headgate.storage.file_sizes import check_size
 from headgate.storage.places import Place
 from headgate.storage.stores import Store, Stores
 
 DELETED_AT_ONCE = 1000  # what S3 takes in one request
 DELETES_IN_FLIGHT = 16
 LISTED_AT_ONCE = 1000
+NO_BUCKET = "Create it, or correct the location of the catalog."
 WRITE_PAUSES_SECONDS = (0, 0.2, 1)
 
 
@@ -26,8 +28,10 @@ class ObjectFiles:
 
     async def read(self, place: Place) -> bytes:
         store = await self._stores.of(place)
-        with translated(place.location(place.path)):
+        location = place.location(place.path)
+        with translated(location):
             answer = await obstore.get_async(store, place.path)
+            check_size(location, answer.meta["size"])
             return bytes(await answer.bytes_async())
 
     async def write(self, place: Place, data: Sequence[bytes]) -> None:
@@ -35,13 +39,17 @@ class ObjectFiles:
         repeat it is safe: the worst that can happen is that the file is there already."""
         store = await self._stores.of(place)
         whole = b"".join(data)
-        with translated(place.location(place.path)):
-            for pause in WRITE_PAUSES_SECONDS:
-                with suppress(GenericError):
-                    await _create(store, place.path, whole)
-                    return
-                await asyncio.sleep(pause)
-            await _create(store, place.path, whole)
+        location = place.location(place.path)
+        try:
+            with translated(location):
+                for pause in WRITE_PAUSES_SECONDS:
+                    with suppress(GenericError):
+                        await _create(store, place.path, whole)
+                        return
+                    await asyncio.sleep(pause)
+                await _create(store, place.path, whole)
+        except FileMissing:  # a new file needs nothing but its bucket
+            raise unavailable(location, "the bucket does not exist", NO_BUCKET) from None
 
     async def missing(self, place: Place) -> bool:
         store = await self._stores.of(place)

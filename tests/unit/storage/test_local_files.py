@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from headgate.errors import AlreadyExists, BadRequest, FileMissing, Forbidden, StorageUnavailable
+from headgate.errors import (
+    AlreadyExists,
+    BadRequest,
+    FileMissing,
+    Forbidden,
+    StorageUnavailable,
+    TooLarge,
+)
+from headgate.limits import METADATA_FILE_BYTES_MAX
 from headgate.storage import local_files
 from headgate.storage.files import StorageFiles
 from headgate.storage.options import StorageOptions
@@ -63,6 +71,45 @@ async def test_a_file_that_is_not_there_is_named(files: StorageFiles, warehouse:
     assert files.missing_now(location)
 
 
+async def test_folders_may_be_as_deep_as_a_location_is_long(warehouse: Path) -> None:
+    """Locations have up to 2,048 bytes."""
+    files = StorageFiles(StorageOptions(local_sync=False), [str(warehouse)])
+    location = f"{warehouse}/{'y/' * 1000}v1.json"
+
+    await files.write(location, b"x")
+
+    assert await files.read(location) == b"x"
+
+
+async def test_a_file_that_is_too_large_is_not_read(files: StorageFiles, warehouse: Path) -> None:
+    """Two gigabytes would be held in memory, and this one has only its size."""
+    with (warehouse / "v1.json").open("wb") as file:
+        file.truncate(2 << 30)
+
+    with pytest.raises(TooLarge) as caught:
+        await files.read(f"{warehouse}/v1.json")
+
+    assert f"it has {2 << 30} bytes, and metadata at most {METADATA_FILE_BYTES_MAX}" in str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize("folders", ["x" * 300, "y/" * 3000])
+async def test_a_name_that_the_disk_cannot_hold_is_the_client_s_mistake(
+    files: StorageFiles, warehouse: Path, folders: str
+) -> None:
+    """It can never work, so nobody is told to try again: one part too long, or all together."""
+    location = f"{warehouse}/{folders}/v1.json"
+
+    with pytest.raises(BadRequest, match="longer than the disk can name"):
+        await files.write(location, b"x")
+    with pytest.raises(BadRequest, match="longer than the disk can name"):
+        await files.prepare(location)
+    with pytest.raises(BadRequest, match="longer than the disk can name"):
+        await files.read(location)
+    assert names(warehouse) == []
+
+
 async def test_a_file_is_never_overwritten(files: StorageFiles, warehouse: Path) -> None:
     """A second writer hears of it; one that brings the same bytes has already succeeded."""
     location = f"{warehouse}/v1.json"
@@ -92,13 +139,13 @@ async def test_of_many_writers_one_wins(files: StorageFiles, warehouse: Path) ->
 async def test_a_file_that_cannot_be_written_whole_is_not_there(
     files: StorageFiles, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk leaves nothing behind."""
+    """A full disk leaves nothing behind; what the system says is passed on, with what to do."""
 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "no space left")
 
     monkeypatch.setattr(local_files, "sync_data", full)
-    with pytest.raises(StorageUnavailable):
+    with pytest.raises(StorageUnavailable, match=r"no space left.*Check the disk"):
         await files.write(f"{warehouse}/v1.json", b"x")
 
     assert names(warehouse) == []
@@ -239,12 +286,6 @@ async def test_what_is_no_plain_file_is_missing(files: StorageFiles, warehouse: 
         with pytest.raises(FileMissing):
             await files.read(f"{warehouse}/{name}")
         assert files.missing_now(f"{warehouse}/{name}")
-
-
-async def test_a_disk_that_refuses_is_unavailable(files: StorageFiles, warehouse: Path) -> None:
-    """What the system says is passed on, with what to do."""
-    with pytest.raises(StorageUnavailable, match=r"File name too long.*Check the disk"):
-        await files.write(f"{warehouse}/{'x' * 300}", b"x")
 
 
 def test_only_local_files_are_looked_at_without_waiting(files: StorageFiles) -> None:

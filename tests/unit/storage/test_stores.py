@@ -19,7 +19,9 @@ from headgate.errors import (
     Forbidden,
     HeadgateError,
     StorageUnavailable,
+    TooLarge,
 )
+from headgate.storage import file_sizes
 from headgate.storage.files import StorageFiles
 from headgate.storage.options import AzureOptions, GcsOptions, S3Options, StorageOptions
 from headgate.storage.places import parse
@@ -266,6 +268,30 @@ async def test_errors_of_a_store_become_ours(
 
     assert type(caught.value) is error
     assert "our-signature" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("kind", ["s3", "gcs", "azure"])
+async def test_a_write_that_finds_no_bucket_says_so(server: RecordingServer, kind: str) -> None:
+    """Nothing else can be missing for a new file, and the table it is for is not missing."""
+    server.reply = Reply(404, b"<Error><Code>NoSuchBucket</Code></Error>")
+    files = StorageFiles(options(kind, server, signed=True), ROOTS)
+
+    with pytest.raises(StorageUnavailable, match="the bucket does not exist"):
+        await files.write(LOCATIONS[kind], b"x")
+
+
+async def test_an_object_that_is_too_large_is_not_read(
+    server: RecordingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store says how large it is before it sends it."""
+    monkeypatch.setattr(file_sizes, "METADATA_FILE_BYTES_MAX", 3)
+    files = StorageFiles(options("s3", server, signed=True), ROOTS)
+    server.reply = Reply(200, b"xxx", FOUND)
+    assert await files.read(LOCATIONS["s3"]) == b"xxx"
+
+    server.reply = Reply(200, b"xxxx", FOUND)
+    with pytest.raises(TooLarge, match="it has 4 bytes, and metadata at most 3"):
+        await files.read(LOCATIONS["s3"])
 
 
 @pytest.mark.parametrize(
