@@ -98,7 +98,7 @@ def token_secret(settings: Settings) -> bytes:
                 fix="Use a long random text",
             )
         return given.encode()
-    return _own_key(settings[store.DATA] / "keys" / "token.key")
+    return own_key(settings[store.DATA] / "keys" / "token.key")
 
 
 def new_uuid() -> str:
@@ -106,21 +106,51 @@ def new_uuid() -> str:
     return str(UUID(bytes=secrets.token_bytes(16), version=4))
 
 
-def _own_key(path: Path) -> bytes:
-    """The key in this file, which only its owner can read; made if it is not there."""
+def own_key(path: Path) -> bytes:
+    """The key in this file; made if it is not there. BadSetting says why that cannot be."""
+    try:
+        if not path.exists():
+            _make_key(path)
+        key = path.read_bytes()
+    except OSError as error:
+        raise BadSetting(
+            f"the key {path} cannot be used",
+            why=f"it cannot be read or made ({error.strerror or error})",
+            fix="Let this user write to that folder, or set token.secret",
+        ) from error
+    if len(key) < KEY_BYTES:
+        raise BadSetting(
+            f"the key {path} cannot be used",
+            why=f"it has {len(key)} bytes, and a safe one at least {KEY_BYTES}",
+            fix="Restore the file; or delete it: a new one is made, and all tokens become invalid",
+        )
+    return key
+
+
+def _make_key(path: Path) -> None:
+    """Under its name it is whole and on the disk, at any instant."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    if not path.exists():
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(secrets.token_bytes(KEY_BYTES))
-        try:
-            os.link(draft, path)  # unless another process was faster
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
-    return path.read_bytes()
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(draft, path)
+    except FileExistsError:
+        pass  # another process was faster
+    finally:
+        draft.unlink()
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _s3(settings: Settings) -> S3Options | None:

@@ -51,6 +51,22 @@ def test_what_keeps_a_server_from_starting_is_one_line_and_exit_code_2(
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize("spoilt", ["keys", "keys/token.key"])
+def test_keys_that_cannot_be_used_are_one_line_and_exit_code_2(
+    tmp_path: Path, spoilt: str, processes: str
+) -> None:
+    """A folder that cannot be written, and a key that anybody could guess."""
+    path = tmp_path / "data" / spoilt
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"")
+    done = started(tmp_path, "--port=0", "--processes", processes)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("headgate: error: the key ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
 def test_a_port_in_use_is_one_line_and_exit_code_2(tmp_path: Path, processes: str) -> None:
     """Also for scripts: then the line is an object."""
     with socket.create_server(("127.0.0.1", 0)) as other:

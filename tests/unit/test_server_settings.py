@@ -1,0 +1,57 @@
+"""Keys that a server makes for itself."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from headgate.errors import BadSetting
+from headgate.server_settings import KEY_BYTES, own_key
+
+
+def test_a_key_is_made_once(tmp_path: Path) -> None:
+    """Only its owner can read it, and nothing lies beside it."""
+    path = tmp_path / "keys" / "token.key"
+
+    key = own_key(path)
+
+    assert len(key) == KEY_BYTES
+    assert own_key(path) == key
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("size", [0, KEY_BYTES - 1])
+def test_a_key_that_is_too_short_is_refused(tmp_path: Path, size: int) -> None:
+    """Anybody could guess an empty one."""
+    path = tmp_path / "token.key"
+    path.write_bytes(b"x" * size)
+
+    with pytest.raises(BadSetting, match=f"it has {size} bytes.*delete it: a new one is made"):
+        own_key(path)
+
+
+def test_a_key_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash of the machine leaves no empty key behind."""
+    path = tmp_path / "token.key"
+    synced: list[tuple[int, bool]] = []
+
+    def noted(file: int) -> None:
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            synced.append((os.fstat(file).st_size, path.exists()))
+
+    monkeypatch.setattr(os, "fsync", noted)
+    own_key(path)
+
+    assert synced == [(KEY_BYTES, False)]
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    """With what to do instead."""
+    (tmp_path / "keys").write_bytes(b"")
+
+    with pytest.raises(BadSetting, match=r"cannot be read or made .*set token\.secret"):
+        own_key(tmp_path / "keys" / "token.key")
