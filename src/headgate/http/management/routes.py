@@ -72,7 +72,15 @@ _OWN = ("management",)
 
 ROUTES = (
     Route("GET", "/", index, "index", "What is where", _OWN, response=dict[str, str]),
-    Route("GET", "/v1/config", astray, "astray", "Says where Iceberg's protocol is", _OWN),
+    Route(
+        "GET",
+        "/v1/config",
+        astray,
+        "astray",
+        "Says where Iceberg's protocol is",
+        _OWN,
+        response=dict[str, str],
+    ),
     Route(
         "GET",
         "/health",
