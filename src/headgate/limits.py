@@ -102,9 +102,9 @@ SHORT_BODY_BYTES_MAX = 1 << 20  # of all others
 QUERY_PARAMETERS_MAX = 100
 COMPRESSED_ANSWERS_BYTES = 64 << 20
 READY_SECONDS = 2.0  # for a probe's look at the database
-FINISH_SECONDS = 4.0  # for requests under way when the server stops
+FINISH_SECONDS = 3.0  # for requests under way when the server stops
 GIVE_UP_SECONDS = 1.0  # for their answers, when they were ended
-CLOSE_SECONDS = 3.0  # for closing the application; then a process ends itself, whatever it does
+CLOSE_SECONDS = 2.0  # for closing the application; then a process ends itself, whatever it does
 STOP_SECONDS = 9.0  # then a process that has not ended is killed
 
 assert PAGE_MERGED_BYTES_MAX > 2 * PAGE_MERGE_BELOW_BYTES

@@ -137,7 +137,6 @@ def test_a_store_is_copied_and_restored_as_shown(server: HeadgateServer, catalog
     catalog.create_table("before.t", rows.schema).append(rows)
     save, _, restore = blocks(HOW_TO / "back-up.md", "bash")
     folder = server.folder
-    (folder / "backup").mkdir()
     path = {"PATH": f"{EXECUTABLE.parent}{os.pathsep}{os.environ['PATH']}"}
     (folder / "lake").symlink_to("data")
     subprocess.run(["bash", "-ec", save], cwd=folder, env=environment() | path, check=True)
