@@ -296,10 +296,11 @@ async def test_a_database_that_is_away_does_not_leave_files_behind(
 
 
 async def test_a_place_is_free_when_its_files_are_gone(world: World, node: Node) -> None:
-    """Whoever wants it meanwhile waits, and need not try again."""
+    """It belongs to the dropped table until then, and to nobody afterwards."""
     place = f"{world.warehouse}/x"
     await node.table(location=place)
     await node.delete(DROP)
+    await settle(node)
     new = await node.table("new", location=place)
 
     assert world.files() == {new["metadata-location"]}
