@@ -92,7 +92,7 @@ class MetadataFiles:
         return cast(P, found[_PARSED, object])
 
 
-async def worked_out(is_large: bool, work: Callable[[A], P], argument: A) -> P:  # noqa: FBT001
+async def worked_out(is_large: bool, work: Callable[[A], P], argument: A) -> P:  # noqa: FBT001  a fact
     """The result of some work on metadata; others must not wait for it if that is large.
 
     Python runs one thread at a time, but takes turns: the event loop is held up for moments only.
