@@ -11,6 +11,7 @@ import apsw
 from headgate.backends.sqlite.checkpoints import CHECKPOINT_BUSY_SECONDS, Checkpointer
 from headgate.backends.sqlite.connections import connect, create_and_connect, file_id
 from headgate.backends.sqlite.reader import Reader
+from headgate.backends.sqlite.wal_index import WalIndex
 from headgate.backends.sqlite.writer import Writer
 from headgate.errors import BackendUnavailable, Closed, OutcomeUnknown, PointerNotFound, Unavailable
 from headgate.kernel.records import (
@@ -56,7 +57,8 @@ class SqliteBackend:
         self._where = f"SQLite store {path}"
         self._busy_seconds = busy_timeout_seconds
         self._migrations = load_migrations(PACKAGE) if migrations is None else migrations
-        self._reader: Reader | None = None  # all three are None while closed
+        self._reader: Reader | None = None  # all four are None while closed
+        self._index: WalIndex | None = None
         self._writer: Writer | None = None
         self._checkpointer: Checkpointer | None = None
 
@@ -68,11 +70,13 @@ class SqliteBackend:
             await writer.start()
             checkpointer.start(connect(self._path, CHECKPOINT_BUSY_SECONDS))
             read_seconds = min(self._busy_seconds, READ_BUSY_SECONDS_MAX)
-            reader = Reader(connect(self._path, read_seconds), SQL, self._where)
+            connection = connect(self._path, read_seconds)
+            self._index = WalIndex(self._path)
         except BaseException:
             await asyncio.to_thread(_stop, writer, checkpointer)
             raise
-        self._reader, self._writer, self._checkpointer = reader, writer, checkpointer
+        self._reader = Reader(connection, self._index, SQL, self._where)
+        self._writer, self._checkpointer = writer, checkpointer
 
     async def close(self) -> None:
         reader, writer, checkpointer = self._reader, self._writer, self._checkpointer
@@ -81,6 +85,9 @@ class SqliteBackend:
             reader.close()
         if writer is not None and checkpointer is not None:
             await asyncio.to_thread(_stop, writer, checkpointer)
+        if self._index is not None:  # the last one: closing it ends the locks of connections
+            self._index.close()
+            self._index = None
 
     async def read_pointers(self, keys: Sequence[PointerKey]) -> list[int | None]:
         return self._reading().pointers(keys)

@@ -1,4 +1,4 @@
-"""All reading statements, on one connection and without threads: they take microseconds."""
+"""All reading, on one connection and without threads: it takes microseconds."""
 
 from collections.abc import Collection, Sequence
 from itertools import chain
@@ -8,9 +8,11 @@ import apsw
 
 from headgate.backends.sqlite import failures
 from headgate.backends.sqlite.connections import roll_back
+from headgate.backends.sqlite.wal_index import WalIndex
 from headgate.kernel.records import Partition, Pointer, PointerKey, Row, ScannedRow
 
 KEYS_PER_STATEMENT_MAX = 256  # longer texts are not kept in apsw's statement cache
+POINTERS_KNOWN_MAX = 1_000
 SCAN_BATCH = 1_000
 STRIPE_POSITIONS = 64  # partitions of a scan take turns at stripes of this many positions
 STRIPES_PER_BATCH = SCAN_BATCH // STRIPE_POSITIONS
@@ -21,8 +23,18 @@ class Reader:
     """Reads, each current as of its call. Every cursor is read to its end at once: an open one
     would keep its snapshot, and with it the write-ahead log, alive."""
 
-    def __init__(self, connection: apsw.Connection, statements: dict[str, str], where: str) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        index: WalIndex,
+        statements: dict[str, str],
+        where: str,
+    ) -> None:
         self._connection = connection
+        self._index = index
+        self._header = b""
+        self._known: dict[tuple[PointerKey, ...], list[int | None]] = {}
+        """What was read since a commit last changed the header."""
         self._execute = connection.cursor().execute
         self._statements = statements
         self._pointer_texts = _PointerTexts(statements["read_pointer"])
@@ -35,6 +47,17 @@ class Reader:
 
     def pointers(self, keys: Sequence[PointerKey]) -> list[int | None]:
         """The values of these pointers, as of one instant."""
+        header = self._index.header()  # first: what is read is at least as new
+        if header != self._header or len(self._known) > POINTERS_KNOWN_MAX:
+            self._known.clear()
+            self._header = header
+        asked = tuple(keys)
+        known = self._known.get(asked)
+        if known is None:
+            known = self._known[asked] = self._read_pointers(keys)
+        return known.copy()
+
+    def _read_pointers(self, keys: Sequence[PointerKey]) -> list[int | None]:
         count = len(keys)
         if not 0 < count <= KEYS_PER_STATEMENT_MAX:
             return self._many_pointers(keys)
@@ -84,7 +107,7 @@ class Reader:
         self._all("begin", ())
         try:
             for start in range(0, len(keys), KEYS_PER_STATEMENT_MAX):
-                values += self.pointers(keys[start : start + KEYS_PER_STATEMENT_MAX])
+                values += self._read_pointers(keys[start : start + KEYS_PER_STATEMENT_MAX])
         finally:
             roll_back(self._connection)
         return values
