@@ -8,7 +8,8 @@ import asyncio
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TypeVar, cast
 
 import zstandard
@@ -112,6 +113,19 @@ async def read_metadata(files: Files, location: str) -> bytes:
             f"Invalid metadata file: {location}",
             why=f"it cannot be decompressed: {error}",
             fix="Name a complete metadata file",
+        ) from error
+
+
+@contextmanager
+def found_in(location: str) -> Iterator[None]:
+    """Let what is wrong with metadata be said of the file that it was read from."""
+    try:
+        yield
+    except BadMetadata as error:
+        raise type(error)(
+            f"Invalid metadata file: {location}",
+            why=f"{error.what}: {error.why}" if error.why else error.what,
+            fix=error.fix or "Name a complete metadata file",
         ) from error
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
-from headgate.catalog.metadata_files import read_metadata, worked_out
+from headgate.catalog.metadata_files import found_in, read_metadata, worked_out
 from headgate.catalog.namespaces import find_namespace
 from headgate.catalog.openings import Opened
 from headgate.catalog.placing import check_new, location_of
@@ -81,7 +81,8 @@ async def register_table(
         current.check_allowed([file])
         raw = await read_metadata(lake.files(current), file)
         is_large = len(raw) > METADATA_INLINE_BYTES_MAX
-        metadata = await worked_out(is_large, _verified, raw)
+        with found_in(file):
+            metadata = await worked_out(is_large, _verified, raw)
         return [await known_state(lake, current, identifier, Found(file, raw, metadata), before)]
 
     [table] = await commit_relations(lake, opened, f"register table {named(identifier)}", prepare)

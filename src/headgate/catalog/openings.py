@@ -4,6 +4,7 @@ Names are resolved in the heads that this read returned. What was resolved befor
 long as the heads are the same: then the read is all that a request costs the database.
 """
 
+import shlex
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
@@ -55,7 +56,15 @@ class Opened(NamedTuple):
     def check_allowed(self, locations: Iterable[str]) -> None:
         """Refuse locations where files of this catalog may not lie."""
         for location in locations:
-            check_allowed(location, self.allowed_locations)
+            check_allowed(location, self.allowed_locations, self._allowing(location))
+
+    def _allowing(self, location: str) -> str:
+        """The command that allows a location; `set` replaces what was allowed before."""
+        folder = location.partition("/metadata/")[0]
+        allowed = ",".join((*self.catalog.allowed_locations, folder))
+        metalake, catalog = self.call.catalog
+        words = ("headgate", "catalog", "set", catalog, f"allowed-locations={allowed}")
+        return f"`{shlex.join((*words, '--metalake', metalake))}`"
 
     async def look(self, find: Callable[[Names], R]) -> R:
         """What this pure function finds in the catalog's names."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from headgate.catalog.calls import Call, Done
 from headgate.catalog.entities import Entry, Kind, TableEntity
+from headgate.catalog.holders import with_holder
 from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_files import memo, next_file, worked_out
 from headgate.catalog.namespaces import require_namespace
@@ -77,7 +78,7 @@ async def commit_relations(
             tries += 1
         except LocationTaken as taken:
             if not await is_being_purged(opened, taken.holder):
-                raise
+                raise await with_holder(opened, taken) from taken
             if lake.kernel.clock.seconds() >= deadline:
                 raise _still_there(taken) from taken
             await lake.kernel.clock.sleep(PURGE_POLL_SECONDS)

@@ -5,7 +5,7 @@ from typing import Any
 from headgate.catalog.calls import Done
 from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
-from headgate.catalog.metadata_files import read_metadata, worked_out
+from headgate.catalog.metadata_files import found_in, read_metadata, worked_out
 from headgate.catalog.openings import Opened
 from headgate.catalog.placing import check_new, location_of
 from headgate.catalog.relation_commits import (
@@ -56,7 +56,8 @@ async def register_view(lake: Lake, opened: Opened, identifier: Identifier, file
         current.check_allowed([file])
         raw = await read_metadata(lake.files(current), file)
         is_large = len(raw) > METADATA_INLINE_BYTES_MAX
-        metadata = await worked_out(is_large, view_metadata.parse, raw)
+        with found_in(file):
+            metadata = await worked_out(is_large, view_metadata.parse, raw)
         return [await known_state(lake, current, identifier, Found(file, raw, metadata))]
 
     [view] = await commit_relations(lake, opened, f"register view {named(identifier)}", prepare)

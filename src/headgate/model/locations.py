@@ -99,14 +99,15 @@ def index_range(location: str) -> tuple[bytes, bytes]:
     return key, key[: -len(_TERMINATOR)] + b"\x01"
 
 
-def check_allowed(location: str, allowed: Sequence[str]) -> None:
-    """A location lies within one of those that a catalog may use."""
+def check_allowed(location: str, allowed: Sequence[str], allowing: str = "") -> None:
+    """A location lies within one of those that a catalog may use; `allowing` would let it."""
     place = _place(location)
     if not any(_place(prefix).holds(place) for prefix in allowed):
+        choice = f", or allow this one with {allowing}" if allowing else ""
         raise Forbidden(
             f"Location is not allowed: {location}",
             why=f"this catalog may use {', '.join(allowed) or 'none'}",
-            fix="Choose a location below one of these, or leave it to the catalog",
+            fix=f"Choose a location below one of these, or leave it to the catalog{choice}",
         )
 
 

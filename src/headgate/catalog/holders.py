@@ -1,0 +1,37 @@
+"""Who has a location that another one wants, by name."""
+
+from itertools import islice
+
+from headgate.catalog.entities import decode_entry
+from headgate.catalog.naming import NAMES, ROOT, Readable
+from headgate.catalog.openings import Opened, look
+from headgate.errors import LocationTaken
+
+NAMES_LOOKED_AT_MAX = 2_000  # the index is by name: more would make a refusal dear
+_ID_BYTES = 8
+
+
+async def with_holder(opened: Opened, taken: LocationTaken) -> LocationTaken:
+    """The same error, which says who has the location if that is cheap to find."""
+    name = await look(opened.head.index(NAMES), lambda tree: _name_of(tree, taken.holder))
+    if not name:
+        return taken
+    return LocationTaken(
+        taken.what,
+        why=f"{name} lies there, above it or below it",
+        fix=f"Choose another location, or drop {name} without purge first",
+        holder=taken.holder,
+    )
+
+
+def _name_of(index: Readable, id: int) -> str:
+    """The name of this entity with those of its namespaces, empty if it was not found."""
+    found: dict[int, tuple[int, str]] = {}
+    for key, value in islice(index.scan(b"", None), NAMES_LOOKED_AT_MAX):
+        parent, name = int.from_bytes(key[:_ID_BYTES], "big"), key[_ID_BYTES + 1 :].decode()
+        found[decode_entry(value).id] = parent, name
+    levels: list[str] = []
+    while id in found:
+        id, name = found[id]
+        levels.insert(0, name)
+    return ".".join(levels) if id == ROOT else ""
