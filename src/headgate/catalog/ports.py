@@ -38,6 +38,10 @@ class Files(Protocol):
         """Delete files; absent ones are fine. What could not be deleted, and why."""
         ...
 
+    async def remove_folders(self, location: str) -> None:
+        """Remove the empty folders here and below, where there are folders; a root stays."""
+        ...
+
 
 class StorageCredential(NamedTuple):
     """Settings that let a client open all files below a prefix, for a time."""

@@ -24,14 +24,14 @@ from headgate.errors import (
     HeadgateError,
     InvalidInput,
     MetalakeNotFound,
+    StorageUnavailable,
 )
 from headgate.kernel.draft import Draft
+from headgate.limits import PURGE_PATHS_PER_TURN, PURGE_PAUSE_SECONDS
 from headgate.model.locations import is_within
 from headgate.model.names import Identifier
 
 PURGE = "purge"
-PATHS_PER_TURN = 100
-PAUSE_SECONDS = 30.0  # before a purge that could not be finished is tried again
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,10 @@ async def is_being_purged(opened: Opened, id: int) -> bool:
 
 
 class Purges:
-    """Works off the records of the catalogs it is told of, one catalog at a time each."""
+    """Works off the records of the catalogs it is told of, one after the other in each.
+
+    What cannot be finished is tried again after a pause, in which others are not held up.
+    """
 
     def __init__(
         self, openings: Openings, storage: Storage, planner: Planner, clock: Clock
@@ -73,6 +76,8 @@ class Purges:
         self._clock = clock
         self._tasks: dict[CatalogName, asyncio.Task[None]] = {}
         self._again: set[CatalogName] = set()
+        self._pauses: dict[CatalogName, asyncio.Task[None]] = {}
+        self._postponed: dict[CatalogName, set[bytes]] = {}  # until the pause of their catalog ends
 
     def wake(self, name: CatalogName) -> None:
         """Work off what is recorded in this catalog."""
@@ -81,83 +86,104 @@ class Purges:
             self._tasks[name] = asyncio.create_task(self._work(name))
 
     async def idle(self) -> None:
-        """Wait until everything that can be done is done."""
+        """Wait until everything that can be done now is done."""
         while self._tasks:
             await asyncio.wait(list(self._tasks.values()))
 
     async def close(self) -> None:
         """Stop; what is not done stays recorded."""
-        for task in list(self._tasks.values()):
+        tasks = [*self._tasks.values(), *self._pauses.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _work(self, name: CatalogName) -> None:
         try:
             while name in self._again:
                 self._again.discard(name)
-                if not await self._try(name):
-                    await self._clock.sleep(PAUSE_SECONDS)
-                    self._again.add(name)
+                await self._work_off(name)
         finally:
             del self._tasks[name]  # at once, so that nobody who wakes us is overheard
 
-    async def _try(self, name: CatalogName) -> bool:
+    async def _work_off(self, name: CatalogName) -> None:
+        """Do all jobs of a catalog once."""
+        call = Call(name, "headgate")
         try:
-            return await self._work_off(name)
+            opened = await self._openings.open(call)
+            jobs = await look(opened.head.index(PURGE), lambda tree: list(tree.scan()))
         except (CatalogNotFound, MetalakeNotFound):
-            return True  # its jobs went with it
-        except Exception as error:  # whatever it is, it is tried again
-            unexpected = not isinstance(error, HeadgateError)
-            logger.warning("purging in %s failed: %s", name, error, exc_info=unexpected)
-            return False
-
-    async def _work_off(self, name: CatalogName) -> bool:
-        """Do all jobs of a catalog once; False if some could not be finished."""
-        opened = await self._openings.open(Call(name, "headgate"))
-        jobs = await look(opened.head.index(PURGE), lambda tree: list(tree.scan()))
-        finished = True
+            return  # its jobs went with it
+        except Exception as error:  # noqa: BLE001  whatever it is, it is tried again
+            _warn(error, "purging in %s failed: %s", name)
+            self._pause(name)
+            return
         for key, value in jobs:
+            if key in self._postponed.get(name, ()):
+                continue
             job = _decoder.decode(value)
             try:
-                failed = await self._purge(opened, job)
-            except HeadgateError as error:
-                failed = str(error)
-            if failed:
-                logger.warning("table %s is not purged yet: %s", job.table, failed)
-                finished = False
-            else:
-                await _forget(opened, key, job)
-        return finished
+                await self._purge(opened, job)
+                await self._forget(call, key, job)
+            except Exception as error:  # noqa: BLE001  whatever it is, others are done
+                _warn(error, "table %s is not purged yet: %s", job.table)
+                self._postponed.setdefault(name, set()).add(key)
+                self._pause(name)
 
-    async def _purge(self, opened: Opened, job: PurgeJob) -> str:
-        """Delete all files of a table; why some are left, empty if none is."""
+    def _pause(self, name: CatalogName) -> None:
+        """What failed in this catalog is tried again later."""
+        if name not in self._pauses:
+            self._pauses[name] = asyncio.create_task(self._wake_later(name))
+
+    async def _wake_later(self, name: CatalogName) -> None:
+        await self._clock.sleep(PURGE_PAUSE_SECONDS)
+        del self._pauses[name]
+        self._postponed.pop(name, None)
+        self.wake(name)
+
+    async def _purge(self, opened: Opened, job: PurgeJob) -> None:
+        """Delete all files of a table; Unavailable if some are left."""
         roots = opened.allowed_locations
         files = self._storage.files(roots)
         try:
             metadata = await read_metadata(files, job.metadata_location)
         except FileMissing:
-            return ""  # it goes last, so all the others went before it
+            return  # it goes last, so all the others went before it
         walk = self._planner.reachable(metadata, job.metadata_location, roots)
         async with contextlib.aclosing(walk) as batches:
             async for batch in batches:
                 if batch.kind == MISSING:
                     continue
                 if batch.kind == DAMAGED:
-                    return f"{batch.paths[0]} cannot be read, so what it leads to is not known"
+                    raise StorageUnavailable(
+                        f"{batch.paths[0]} cannot be read", why="what it leads to is not known"
+                    )
                 failed = await files.delete(await _ours(opened, job, batch.paths))
                 if failed:
-                    return f"{failed[0][0]}: {failed[0][1]}"
-        return ""
+                    [path, why] = failed[0]
+                    raise StorageUnavailable(f"{path} cannot be deleted", why=why)
+
+    async def _forget(self, call: Call, key: bytes, job: PurgeJob) -> None:
+        """All files are gone: the folders follow, then the locations are free.
+
+        Another node may have been faster, and a new table may be there: it keeps its folders.
+        """
+        opened = await self._openings.open(call)
+        if not await is_being_purged(opened, int.from_bytes(key, "big")):
+            return
+        files = self._storage.files(opened.allowed_locations)
+        for location in job.reserved:
+            await files.remove_folders(location)
+
+        def attempt(draft: Draft) -> None:
+            if draft.index(PURGE).remove(key):
+                release(draft, job.reserved)
+
+        await opened.realm.commit(opened.pointer, attempt)
 
 
-async def _forget(opened: Opened, key: bytes, job: PurgeJob) -> None:
-    """The job is done: its locations are free."""
-
-    def attempt(draft: Draft) -> None:
-        if draft.index(PURGE).remove(key):
-            release(draft, job.reserved)
-
-    await opened.realm.commit(opened.pointer, attempt)
+def _warn(error: Exception, text: str, what: object) -> None:
+    unexpected = not isinstance(error, HeadgateError)
+    logger.warning(text, what, error, exc_info=unexpected)
 
 
 async def _ours(opened: Opened, job: PurgeJob, paths: Sequence[str]) -> list[str]:
@@ -166,8 +192,8 @@ async def _ours(opened: Opened, job: PurgeJob, paths: Sequence[str]) -> list[str
     Metadata can be made to name any file, also those of another table.
     """
     ours: list[str] = []
-    for start in range(0, len(paths), PATHS_PER_TURN):
-        for path in paths[start : start + PATHS_PER_TURN]:
+    for start in range(0, len(paths), PURGE_PATHS_PER_TURN):
+        for path in paths[start : start + PURGE_PATHS_PER_TURN]:
             with contextlib.suppress(InvalidInput):  # no location at all: nothing of ours
                 if any(is_within(path, own) for own in job.reserved) or (
                     any(is_within(path, root) for root in opened.allowed_locations)

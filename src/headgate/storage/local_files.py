@@ -6,7 +6,7 @@ import itertools
 import os
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
@@ -53,6 +53,10 @@ class LocalFiles:
     async def prepare(self, place: Place) -> None:
         """Make this folder and those above it."""
         await asyncio.to_thread(self._prepare, place)
+
+    async def remove_folders(self, place: Place) -> None:
+        """Remove the empty folders here and below; roots stay."""
+        await asyncio.to_thread(self._remove_folders, place)
 
     async def list(self, place: Place) -> AsyncIterator[str]:
         walk = self._walk(place)
@@ -119,6 +123,16 @@ class LocalFiles:
                 kept.append((location_of(place), error.why or str(error)))
         return kept
 
+    def _remove_folders(self, place: Place) -> None:
+        """The system itself keeps what is not empty; links are not followed, nor removed."""
+        top = Path(path_of(place))
+        if top.is_symlink() or not self._allows(Path(os.path.realpath(top))):
+            return
+        for folder, _, _ in os.walk(top, topdown=False):
+            if Path(os.path.realpath(folder)) not in self._roots:
+                with suppress(OSError):
+                    Path(folder).rmdir()
+
     def _walk(self, place: Place) -> Iterator[str]:
         """Paths below the place; links to folders are not followed."""
         top = path_of(place)
@@ -135,11 +149,14 @@ class LocalFiles:
         return real / name
 
     def _check(self, real: Path, place: Place) -> None:
-        if not any(real.is_relative_to(root) for root in self._roots):
+        if not self._allows(real):
             raise Forbidden(
                 f"Location is not allowed: {location_of(place)}",
                 why="it does not lie in an allowed folder, or a symbolic link leads out of it",
             )
+
+    def _allows(self, real: Path) -> bool:
+        return any(real.is_relative_to(root) for root in self._roots)
 
 
 def path_of(place: Place) -> str:

@@ -49,8 +49,10 @@ class SteppedClock(ManualClock):
 
     def __init__(self, start_ms: int = START_MS) -> None:
         super().__init__(start_ms)
+        self.short_seconds = SHORT_SECONDS  # waits below this are short
         self.slept: list[float] = []  # the short waits, in seconds
         self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
+        self._fell_asleep = asyncio.Event()
 
     def advance(self, ms: float) -> None:
         super().advance(ms)
@@ -61,13 +63,20 @@ class SteppedClock(ManualClock):
                 future.set_result(None)
 
     async def sleep(self, seconds: float) -> None:
-        if seconds < SHORT_SECONDS:
+        if seconds < self.short_seconds:
             self.slept.append(seconds)
             await super().sleep(seconds)
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._sleepers.append((self.seconds() + seconds, future))
+        self._fell_asleep.set()
         await future
+
+    async def until_asleep(self, seconds: float) -> None:
+        """Return when somebody has begun to wait for this long."""
+        while all(due != self.seconds() + seconds for due, _ in self._sleepers):
+            self._fell_asleep.clear()
+            await self._fell_asleep.wait()
 
 
 class Snapshot(NamedTuple):

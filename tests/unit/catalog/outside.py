@@ -1,5 +1,6 @@
 """The world outside of a catalog, for tests: storage that counts, a planner that plans nothing."""
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
@@ -53,6 +54,9 @@ class CountingFiles:
             return [(location, "it is stuck") for location in locations]
         return await self._inner.delete(locations)
 
+    async def remove_folders(self, location: str) -> None:
+        await self._inner.remove_folders(location)
+
 
 class CountingStorage:
     """The real storage; reads and writes of files are counted.
@@ -83,9 +87,15 @@ class CountingStorage:
 
 
 class FakePlanner:
-    """Knows one plan with one task, and that a table is its metadata files and what a test adds."""
+    """Knows one plan with one task, and that a table is its metadata files and what a test adds.
+
+    While `gate` is closed, nobody learns which files a table has; `arrived` says that one asked.
+    """
 
     def __init__(self) -> None:
+        self.arrived = asyncio.Event()
+        self.gate = asyncio.Event()
+        self.gate.set()
         self.reached: list[Reached] = []
         self.asked: list[bytes] = []
         self.failing: list[Exception] = []
@@ -110,6 +120,8 @@ class FakePlanner:
     async def reachable(
         self, metadata: bytes, metadata_location: str, roots: tuple[str, ...]
     ) -> AsyncGenerator[Reached]:
+        self.arrived.set()
+        await self.gate.wait()
         if self.failing:
             raise self.failing.pop()
         for reached in self.reached:

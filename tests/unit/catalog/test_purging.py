@@ -9,14 +9,16 @@ import pytest
 
 from headgate.catalog import purging
 from headgate.catalog.calls import CatalogName
+from headgate.catalog.catalogs import create_catalog
+from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.openings import look
 from headgate.catalog.ports import DAMAGED, MISSING, Reached
-from headgate.catalog.purging import PAUSE_SECONDS, PURGE
+from headgate.catalog.purging import PURGE
 from headgate.errors import BackendUnavailable, StorageUnavailable
 from headgate.kernel.commit import CommitOptions
-from headgate.limits import PURGE_WAIT_SECONDS
+from headgate.limits import PURGE_PAUSE_SECONDS, PURGE_POLL_SECONDS, PURGE_WAIT_SECONDS
 from headgate.testing.faults import Fault
-from headgate.testing.kernels import SteppedClock, turns
+from headgate.testing.kernels import turns
 from tests.unit.catalog.lakes import (
     MAIN,
     METALAKE,
@@ -38,16 +40,11 @@ async def jobs(node: Node) -> int:
     return len(await look(index, lambda tree: list(tree.scan())))
 
 
-async def settle(node: Node) -> None:
-    """Until all is done, or what cannot be done waits for its next try."""
-    clock = node.kernel.clock
-    assert isinstance(clock, SteppedClock)
-    async with asyncio.timeout(10):
-        while node.lake.purges._tasks:
-            next_try = clock.seconds() + PAUSE_SECONDS
-            if any(abs(due - next_try) < 1 for due, _ in clock._sleepers):
-                return
-            await asyncio.sleep(0.001)
+async def try_again(world: World, node: Node) -> None:
+    """Let the pause of what could not be finished end, and what can be done be done."""
+    world.rig.clock.advance(PURGE_PAUSE_SECONDS * 1_000)
+    await turns(5)
+    await node.lake.purges.idle()
 
 
 def with_data(node: Node, made: Any, *names: str) -> list[Path]:
@@ -176,35 +173,98 @@ async def test_what_cannot_be_finished_is_tried_again(
             node.planner.failing.append(ValueError("a mistake"))
     caplog.set_level(logging.WARNING)
     await node.delete(DROP)
-    await settle(node)
+    await node.lake.purges.idle()
     assert file.exists()
     assert await jobs(node) == 1
     assert len(caplog.records) == 1
 
     node.storage.counts["undeletable"] = 0
     node.planner.reached[:] = [one for one in node.planner.reached if one.kind != DAMAGED]
-    world.rig.clock.advance(PAUSE_SECONDS * 1_000)
-    await node.lake.purges.idle()
+    await try_again(world, node)
     assert world.files() == set()
     assert await jobs(node) == 0
 
 
+@pytest.mark.parametrize("error", [StorageUnavailable("the store is away"), ValueError("a bug")])
 async def test_one_table_that_cannot_be_purged_does_not_hold_up_others(
-    world: World, node: Node
+    world: World, node: Node, error: Exception
 ) -> None:
     """All that are recorded are tried."""
     await node.table()
     second = await node.table("second")
+    node.planner.failing.append(error)
+    node.planner.gate.clear()
     await node.delete(DROP)
     await node.delete("namespaces/a/tables/second?purgeRequested=true")
-    node.planner.failing.append(StorageUnavailable("the store is away"))
-    await settle(node)
+    node.planner.gate.set()
+    await node.lake.purges.idle()
 
     assert await jobs(node) == 1
     assert second["metadata-location"] not in world.files()
-    world.rig.clock.advance(PAUSE_SECONDS * 1_000)
-    await node.lake.purges.idle()
+    await try_again(world, node)
     assert world.files() == set()
+
+
+async def test_a_later_drop_does_not_wait_for_one_that_failed(world: World, node: Node) -> None:
+    """It is purged at once; the other one is left alone until its pause ends."""
+    first = await node.table()
+    second = await node.table("second")
+    node.planner.failing.append(StorageUnavailable("the store is away"))
+    await node.delete(DROP)
+    await node.lake.purges.idle()
+    await node.delete("namespaces/a/tables/second?purgeRequested=true")
+    await node.lake.purges.idle()
+    assert second["metadata-location"] not in world.files()
+    assert world.files() == {first["metadata-location"]}
+
+    await try_again(world, node)
+    assert world.files() == set()
+    assert await jobs(node) == 0
+
+
+async def test_a_purged_table_leaves_no_folder(world: World, node: Node) -> None:
+    """Its own and those below; what lies beside them stays, and so does the warehouse."""
+    place = Path(world.warehouse)
+    made = await node.table(location=f"{place}/x/t")
+    with_data(node, made, "one.parquet")
+    (place / "x" / "t" / "data" / "day=1" / "hour=2").mkdir(parents=True)
+    beside = place / "x" / "beside"
+    beside.mkdir()
+    await node.delete(DROP)
+    await node.lake.purges.idle()
+    assert beside.is_dir()
+    assert not (place / "x" / "t").exists()
+
+    whole = CatalogEntity(0, "whole", f"{world.folder.as_posix()}/whole", {})
+    await create_catalog(node.kernel, METALAKE, whole)
+    await node.made("namespaces", {"namespace": ["a"]}, catalog="whole")
+    new = new_table(location=whole.warehouse)
+    await node.made("namespaces/a/tables", new, catalog="whole")
+    await node.delete(DROP, catalog="whole")
+    await node.lake.purges.idle()
+    assert list(Path(whole.warehouse).iterdir()) == []
+
+
+async def test_folders_of_a_new_table_are_kept_by_a_node_that_is_late(
+    world: World, node: Node
+) -> None:
+    """Two nodes purge a table; when the slower one is done its place is another one's."""
+    place = Path(world.warehouse) / "x"
+    await node.table(location=place.as_posix())
+    late = await world.node()
+    late.planner.gate.clear()
+    node.planner.gate.clear()
+    await node.delete(DROP)
+    late.lake.purges.wake(MAIN)
+    await late.planner.arrived.wait()
+    node.planner.gate.set()
+    await node.lake.purges.idle()
+    await node.table("new", location=place.as_posix())
+    (place / "data").mkdir()
+    late.planner.gate.set()
+    await late.lake.purges.idle()
+
+    assert (place / "data").is_dir()
 
 
 async def test_a_drop_right_after_the_last_purge_is_not_overheard(
@@ -214,13 +274,12 @@ async def test_a_drop_right_after_the_last_purge_is_not_overheard(
     purges = node.lake.purges
     tries = []
 
-    async def try_once(name: CatalogName) -> bool:
+    async def work_off(name: CatalogName) -> None:
         tries.append(name)
         if len(tries) == 1:
             asyncio.get_running_loop().call_soon(purges.wake, MAIN)
-        return True
 
-    monkeypatch.setattr(purges, "_try", try_once)
+    monkeypatch.setattr(purges, "_work_off", work_off)
     purges.wake(MAIN)
     await turns(10)
 
@@ -244,13 +303,12 @@ async def test_a_database_that_is_away_is_tried_again(
     await node.table()
     await node.delete(DROP)
     world.rig.faults.schedule("read_pointers", Fault.UNAVAILABLE)
-    await settle(node)
+    await node.lake.purges.idle()
     assert "purging in default.main failed" in caplog.text
     assert len(world.files()) == 1
 
     node.lake.purges.wake(MAIN)
-    world.rig.clock.advance(PAUSE_SECONDS * 1_000)
-    await node.lake.purges.idle()
+    await try_again(world, node)
     assert world.files() == set()
 
 
@@ -286,40 +344,51 @@ async def test_a_database_that_is_away_does_not_leave_files_behind(
 
     monkeypatch.setattr(purging, "is_held", is_held_later)
     await node.delete(DROP)
-    await settle(node)
+    await node.lake.purges.idle()
     assert await jobs(node) == 1
     assert loose.exists()
 
-    world.rig.clock.advance(PAUSE_SECONDS * 1_000)
-    await node.lake.purges.idle()
+    await try_again(world, node)
     assert world.files() == set()
 
 
 async def test_a_place_is_free_when_its_files_are_gone(world: World, node: Node) -> None:
-    """It belongs to the dropped table until then, and to nobody afterwards."""
-    place = f"{world.warehouse}/x"
+    """Whoever wants it meanwhile waits, and need not try again."""
+    clock, place = world.rig.clock, f"{world.warehouse}/x"
+    clock.short_seconds = PURGE_POLL_SECONDS  # whoever waits for the place waits for us
     await node.table(location=place)
+    node.planner.gate.clear()
     await node.delete(DROP)
-    await settle(node)
-    new = await node.table("new", location=place)
+    creating = asyncio.create_task(node.table("new", location=place))
+    async with asyncio.timeout(10):
+        for _ in range(3):
+            await clock.until_asleep(PURGE_POLL_SECONDS)
+            clock.advance(PURGE_POLL_SECONDS * 1_000)
+        await clock.until_asleep(PURGE_POLL_SECONDS)
+        assert not creating.done()
+        node.planner.gate.set()
+        await node.lake.purges.idle()
+        assert world.files() == set()
+        clock.advance(PURGE_POLL_SECONDS * 1_000)
+        new = await creating
 
     assert world.files() == {new["metadata-location"]}
     assert (await node.load("new"))["metadata"] == new["metadata"]
 
 
 async def test_a_place_whose_files_cannot_be_deleted_is_not_free(world: World, node: Node) -> None:
-    """Nobody waits for ever; nor does anybody whom no purge is in the way of."""
+    """Nobody waits for ever, and who gives up is told why."""
     place = f"{world.warehouse}/x"
     await node.table(location=place)
-    node.storage.counts["undeletable"] = 1
+    node.planner.gate.clear()
     await node.delete(DROP)
-    await settle(node)
     began = world.rig.clock.seconds()
     answer = await node.post("namespaces/a/tables", new_table("new", location=place))
     waited = world.rig.clock.seconds() - began
 
     assert answer.error[:2] == (409, "AlreadyExistsException")
-    assert PURGE_WAIT_SECONDS <= waited < 2 * PURGE_WAIT_SECONDS
+    assert "its files are still being deleted" in answer.error[2]
+    assert PURGE_WAIT_SECONDS <= waited < PURGE_WAIT_SECONDS + 2 * PURGE_POLL_SECONDS
     assert await node.head("namespaces/a/tables/new") == 404
 
 

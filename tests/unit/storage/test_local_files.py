@@ -252,6 +252,25 @@ async def use(files: StorageFiles, verb: str, location: str) -> None:
             pass
 
 
+async def test_empty_folders_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    """Not what holds a file or a link, not a root, and nothing that a link leads to."""
+    for folder in ("w/t/a/b", "w/t/full", "w/t/linked", "w/t/root/x", "w/other/empty", "out/empty"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "w/t/full/file").touch()
+    (tmp_path / "w/t/linked/link").symlink_to(tmp_path / "out")
+    (tmp_path / "w/link").symlink_to(tmp_path / "w/other")
+    files = StorageFiles(StorageOptions(), [f"{tmp_path}/w", f"{tmp_path}/w/t/root"])
+    for gone in ("w/t", "w/link", "out", "w/absent"):
+        await files.remove_folders(f"{tmp_path}/{gone}")
+
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
+    assert {path for path in left if path.startswith("w/t/")} == {
+        *("w/t/full", "w/t/full/file", "w/t/linked", "w/t/linked/link", "w/t/root"),
+    }
+    assert {"w/other/empty", "out/empty"} < left
+    await files.remove_folders("s3://bucket/has/no/folders")
+
+
 async def test_a_link_instead_of_a_file_is_not_followed(
     files: StorageFiles, warehouse: Path, tmp_path: Path
 ) -> None:

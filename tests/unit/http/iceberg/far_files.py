@@ -39,6 +39,9 @@ class FarFiles:
             self.contents.pop(location, None)
         return []
 
+    async def remove_folders(self, location: str) -> None:
+        pass
+
 
 async def far_catalog(node: Node, name: str = "far") -> None:
     """A catalog in that store, with a namespace and a table."""
