@@ -2,11 +2,14 @@
 
 Reports come with every scan, so they are gathered and stored a second's worth at a time, under a
 pointer of their own: they never hold up a commit. Those of the last second die with the server.
+They go with their table. If the server dies in the second after a drop they stay, up to
+`REPORTS_PER_TABLE_MAX` of them, and nobody can reach them.
 """
 
 import asyncio
 import logging
 from collections import Counter, deque
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -18,11 +21,10 @@ from headgate.errors import HeadgateError, PointerNotFound
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.index import after_prefix
-from headgate.limits import REPORTS_PER_TABLE_MAX, REPORTS_WAITING_MAX
+from headgate.limits import REPORTS_FLUSH_SECONDS, REPORTS_PER_TABLE_MAX, REPORTS_WAITING_MAX
 from headgate.model.names import Identifier
 
 REPORTS = "reports"
-FLUSH_SECONDS = 1.0
 _ID_BYTES = 8
 
 logger = logging.getLogger(__name__)
@@ -31,7 +33,8 @@ logger = logging.getLogger(__name__)
 class _Waiting(NamedTuple):
     realm: RealmHandle
     pointer: str
-    report: ReportEntity
+    table: int
+    report: ReportEntity | None  # None: the table was dropped
 
 
 class Reports:
@@ -47,12 +50,11 @@ class Reports:
         """Take a report about a table, which must exist."""
         table = await find_relation(opened, identifier, Kind.TABLE)
         entity = ReportEntity(table.entry.id, self._lake.now_ms(), opened.call.principal, report)
-        if not self._stored:
-            return
-        pointer = reports_pointer(table.opened.catalog.id)
-        self._waiting.append(_Waiting(table.opened.realm, pointer, entity))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._flush_later())
+        self._gather(opened, table.entry.id, entity)
+
+    def forget(self, opened: Opened, table: int) -> None:
+        """Let the reports about a table go that was dropped."""
+        self._gather(opened, table, None)
 
     async def list(self, opened: Opened, identifier: Identifier) -> list[ReportEntity]:
         """The reports about a table, newest first."""
@@ -62,16 +64,15 @@ class Reports:
 
     async def flush(self) -> None:
         """Store what was gathered."""
-        gathered: dict[tuple[RealmHandle, str], list[ReportEntity]] = {}
+        gathered: dict[tuple[RealmHandle, str], list[_Waiting]] = {}
         while self._waiting:
-            realm, pointer, report = self._waiting.popleft()
-            gathered.setdefault((realm, pointer), []).append(report)
-        for (realm, pointer), reports in gathered.items():
+            waiting = self._waiting.popleft()
+            gathered.setdefault((waiting.realm, waiting.pointer), []).append(waiting)
+        for (realm, pointer), changes in gathered.items():
             try:
-                await realm.create_pointers([pointer])
-                await realm.commit(pointer, partial(_store, reports=_newest(reports)))
+                await _keep(realm, pointer, changes)
             except HeadgateError as error:  # those of other catalogs are not lost with these
-                logger.warning("%d metrics reports were not stored: %s", len(reports), error)
+                logger.warning("%d metrics reports were not stored: %s", len(changes), error)
 
     async def close(self) -> None:
         """Store what was gathered, and stop."""
@@ -79,9 +80,17 @@ class Reports:
             self._task.cancel()
         await self.flush()
 
+    def _gather(self, opened: Opened, table: int, report: ReportEntity | None) -> None:
+        if not self._stored:
+            return
+        pointer = reports_pointer(opened.catalog.id)
+        self._waiting.append(_Waiting(opened.realm, pointer, table, report))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._flush_later())
+
     async def _flush_later(self) -> None:
         while self._waiting:  # more may come while some are stored
-            await self._lake.kernel.clock.sleep(FLUSH_SECONDS)
+            await self._lake.kernel.clock.sleep(REPORTS_FLUSH_SECONDS)
             await self.flush()
 
 
@@ -107,6 +116,16 @@ async def _stored(table: Relation) -> list[ReportEntity]:
     return [await head.get(id, ReportEntity) for id in reversed(ids)]
 
 
+async def _keep(realm: RealmHandle, pointer: str, changes: list[_Waiting]) -> None:
+    """Store what was gathered for one catalog, in one commit."""
+    gone = {table for _, _, table, report in changes if report is None}
+    reports = [report for *_, report in changes if report and report.table not in gone]
+    if reports:
+        await realm.create_pointers([pointer])
+    with suppress(PointerNotFound):  # there is nothing to forget
+        await realm.commit(pointer, partial(_store, reports=_newest(reports), gone=gone))
+
+
 def _newest(reports: list[ReportEntity]) -> list[ReportEntity]:
     """Without those that would be dropped as soon as they are stored."""
     count: Counter[int] = Counter()
@@ -118,14 +137,15 @@ def _newest(reports: list[ReportEntity]) -> list[ReportEntity]:
     return kept[::-1]
 
 
-def _store(draft: Draft, reports: list[ReportEntity]) -> None:
-    """Add reports, and drop the oldest of tables that have many."""
+def _store(draft: Draft, reports: list[ReportEntity], gone: set[int]) -> None:
+    """Add reports, and drop the oldest of tables that have many, and all of those that are gone."""
     index = draft.index(REPORTS)
     for report in reports:
         id = draft.stage(report)
         index.put(report.table.to_bytes(_ID_BYTES, "big") + id.to_bytes(_ID_BYTES, "big"), b"")
-    for table in {report.table for report in reports}:
+    for table in gone | {report.table for report in reports}:
         keys = [key for key, _ in index.prefix(table.to_bytes(_ID_BYTES, "big"))]
-        for key in keys[: max(len(keys) - REPORTS_PER_TABLE_MAX, 0)]:
+        kept = 0 if table in gone else REPORTS_PER_TABLE_MAX
+        for key in keys[: max(len(keys) - kept, 0)]:
             index.remove(key)
             draft.discard(int.from_bytes(key[_ID_BYTES:], "big"))

@@ -1,5 +1,7 @@
 """Tables that are there: their metadata, and how they leave the catalog."""
 
+from typing import NamedTuple
+
 from headgate.catalog.calls import Done
 from headgate.catalog.entities import Kind, TableEntity
 from headgate.catalog.lake import Lake
@@ -9,6 +11,14 @@ from headgate.catalog.purging import record_purge
 from headgate.catalog.relations import Relation, check_file, drop_relation, find_relation, named
 from headgate.kernel.draft import Draft
 from headgate.model.names import Identifier
+
+
+class Unregistered(NamedTuple):
+    """A table that left the catalog, with its last metadata file."""
+
+    id: int
+    metadata_location: str
+    metadata: bytes
 
 
 async def metadata_json(lake: Lake, relation: Relation) -> bytes:
@@ -23,8 +33,8 @@ async def metadata_json_of_refs(lake: Lake, table: Relation) -> bytes:
     return await lake.metadata.refs(files, table.entry.object, table.entity)
 
 
-async def drop_table(lake: Lake, opened: Opened, identifier: Identifier, *, purge: bool) -> None:
-    """Take a table out of the catalog. With `purge` its files are deleted, in the background."""
+async def drop_table(lake: Lake, opened: Opened, identifier: Identifier, *, purge: bool) -> int:
+    """Take a table out of the catalog; its id. With `purge` its files are deleted, later."""
 
     def attempt(draft: Draft) -> Done:
         entry = drop_relation(draft, opened.call, identifier, Kind.TABLE, keeps_locations=purge)
@@ -32,13 +42,14 @@ async def drop_table(lake: Lake, opened: Opened, identifier: Identifier, *, purg
             record_purge(draft, identifier, entry)
         return Done([entry.id])
 
-    await lake.commit(opened, f"drop table {named(identifier)}", attempt)
+    [id] = (await lake.commit(opened, f"drop table {named(identifier)}", attempt)).ids
     if purge:
         lake.purges.wake(opened.call.catalog)
+    return id
 
 
-async def unregister_table(lake: Lake, opened: Opened, identifier: Identifier) -> tuple[str, bytes]:
-    """Take a table out of the catalog and leave all its files; its last metadata file."""
+async def unregister_table(lake: Lake, opened: Opened, identifier: Identifier) -> Unregistered:
+    """Take a table out of the catalog and leave all its files."""
     what = f"unregister table {named(identifier)}"
     known: dict[str, bytes] = {}
     if await lake.done_before(opened, what) is None:  # read it while it can still be refused
@@ -50,5 +61,6 @@ async def unregister_table(lake: Lake, opened: Opened, identifier: Identifier) -
         entry = drop_relation(draft, opened.call, identifier, Kind.TABLE)
         return Done([entry.id], [draft.fetch(entry.object, TableEntity).metadata_location])
 
-    [location] = (await lake.commit(opened, what, attempt)).words
-    return location, known.get(location) or await read_metadata(lake.files(opened), location)
+    [id], [location], _ = await lake.commit(opened, what, attempt)
+    raw = known.get(location) or await read_metadata(lake.files(opened), location)
+    return Unregistered(id, location, raw)

@@ -9,12 +9,12 @@ import pytest
 from headgate.catalog import reports as reports_module
 from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity
-from headgate.catalog.reports import FLUSH_SECONDS, Reports
+from headgate.catalog.reports import REPORTS, Reports, reports_pointer
 from headgate.errors import TableNotFound
-from headgate.limits import REPORTS_PER_TABLE_MAX
+from headgate.limits import REPORTS_FLUSH_SECONDS, REPORTS_PER_TABLE_MAX
 from headgate.model.names import Identifier
 from headgate.testing.faults import Fault
-from headgate.testing.kernels import turns
+from headgate.testing.kernels import entries, turns
 from tests.unit.catalog.lakes import METALAKE, SCHEMA, Node, World, call
 
 T, U = Identifier(("a",), "t"), Identifier(("a",), "u")
@@ -52,7 +52,7 @@ async def test_reports_are_stored_together_after_a_second(world: World, node: No
         await node.reports.add(await node.opened(), T, report(number))
     await turns(5)
     assert world.rig.backend.calls["commit"] == 0
-    world.rig.clock.advance(FLUSH_SECONDS * 1_000)
+    world.rig.clock.advance(REPORTS_FLUSH_SECONDS * 1_000)
     await turns(50)
 
     assert world.rig.backend.calls["commit"] == 1
@@ -70,7 +70,7 @@ async def test_what_comes_while_others_are_stored_is_stored_next(world: World, n
     world.rig.faults.crash_at("before_commit", add_another)
     for _ in range(2):
         await turns(50)
-        world.rig.clock.advance(FLUSH_SECONDS * 1_000)
+        world.rig.clock.advance(REPORTS_FLUSH_SECONDS * 1_000)
         await turns(50)
 
     assert not node.reports._waiting
@@ -100,19 +100,42 @@ async def test_a_table_without_reports_has_none(node: Node) -> None:
     assert await numbers(node) == []
 
 
-async def test_reports_of_a_dropped_table_are_gone(node: Node) -> None:
-    """One of the same name is another table."""
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("DELETE", "namespaces/a/tables/t"),
+        ("DELETE", "namespaces/a/tables/t?purgeRequested=true"),
+        ("POST", "namespaces/a/tables/t/unregister"),
+    ],
+)
+async def test_reports_of_a_dropped_table_are_gone(node: Node, method: str, path: str) -> None:
+    """Those that are stored and those that wait; one of the same name is another table."""
     await node.table()
-    await node.reports.add(await node.opened(), T, report(0))
+    await node.table("u")
+    for table in (T, U):
+        await node.reports.add(await node.opened(), table, report(0))
     await node.reports.flush()
-    await node.delete("namespaces/a/tables/t")
+    await node.reports.add(await node.opened(), T, report(1))
+    await node.send(method, path)
     with pytest.raises(TableNotFound):
         await node.reports.list(await node.opened(), T)
     with pytest.raises(TableNotFound):
-        await node.reports.add(await node.opened(), T, report(1))
+        await node.reports.add(await node.opened(), T, report(2))
     await node.table()
 
     assert await numbers(node) == []
+    opened = await node.opened()
+    assert len(await entries(opened.realm, reports_pointer(opened.catalog.id), REPORTS)) == 1
+
+
+async def test_a_catalog_without_reports_has_none_to_forget(world: World, node: Node) -> None:
+    """A drop costs no second commit then."""
+    await node.table()
+    await node.delete("namespaces/a/tables/t")
+    before = await world.state()
+    await node.reports.flush()
+
+    assert await world.state() == before
 
 
 async def test_what_waits_is_stored_at_the_end(world: World, node: Node) -> None:

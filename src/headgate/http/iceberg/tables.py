@@ -133,7 +133,8 @@ async def drop(service: Service, request: Request) -> Response:
     opened = await open_catalog(service, request)
     identifier = identifier_of(service, opened, request, "table")
     purge = flag(request, "purgeRequested")
-    await tables.drop_table(service.lake, opened, identifier, purge=purge)
+    id = await tables.drop_table(service.lake, opened, identifier, purge=purge)
+    service.reports.forget(opened, id)
     return Response(204)
 
 
@@ -141,7 +142,8 @@ async def unregister(service: Service, request: Request) -> Response:
     """Take a table out of the catalog and hand its metadata back."""
     opened = await open_catalog(service, request)
     identifier = identifier_of(service, opened, request, "table")
-    location, raw = await tables.unregister_table(service.lake, opened, identifier)
+    id, location, raw = await tables.unregister_table(service.lake, opened, identifier)
+    service.reports.forget(opened, id)
     body = b'{"metadata-location":%b,"metadata":%b}' % (msgspec.json.encode(location), raw)
     return Response(200, body, [JSON_CONTENT])
 
