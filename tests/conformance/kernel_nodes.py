@@ -22,6 +22,7 @@ from headgate.kernel.kernel import Kernel, KernelOptions  # noqa: E402
 from headgate.limits import CACHE_BYTES  # noqa: E402
 from headgate.testing.faults import Fault, Faults, FaultyBackend  # noqa: E402
 from headgate.testing.kernel_conformance import KernelConformance  # noqa: E402
+from headgate.testing.kernel_objects import Settle  # noqa: E402
 from headgate.wiring import entropy  # noqa: E402
 from tests.conformance.conftest import Maker  # noqa: E402
 from tests.seeds import draw_seed  # noqa: E402
@@ -48,6 +49,11 @@ class KernelSuite(KernelConformance):
     async def faults(self) -> Faults:
         """What happens to the calls of both nodes."""
         return Faults(draw_seed("faults") if self.rates else 0, **self.rates)
+
+    @pytest.fixture
+    def settle(self, faults: Faults) -> Settle:
+        """Lets all writes land that are still under way."""
+        return faults.settle
 
     @pytest.fixture
     async def node(self, another: Maker, faults: Faults) -> AsyncIterator[Kernel]:
