@@ -46,6 +46,9 @@ def test_a_realm_is_found_by_its_id_too(headgate: Headgate) -> None:
 
 def test_people_read_sentences_and_tables(headgate: Headgate) -> None:
     """Without --json the answers are for people."""
+    headgate.run("realm", "create", "gone")
+    for move in ("deactivate", "purge", "delete"):
+        headgate.run("realm", move, "gone")
     empty, _ = headgate.run("realm", "list")
     created, _ = headgate.run("realm", "create", "demo")
     listed, _ = headgate.run("realm", "list")
@@ -150,8 +153,9 @@ def test_catalogs_are_listed_created_and_changed(headgate: Headgate) -> None:
     }
 
 
-def test_the_log_of_a_fresh_store_is_empty(headgate: Headgate) -> None:
-    """Looking at a store that nobody has written to is no failure."""
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_the_log_of_a_fresh_database_is_empty(headgate: Headgate) -> None:
+    """Looking at a database that nobody has written to is no failure."""
     assert headgate.json_lines("log") == []
 
 

@@ -1,4 +1,4 @@
-"""Catalogs of a metalake: created, listed, changed. A fresh store gets one of its own."""
+"""Catalogs of a metalake: created, listed, changed, deleted. A fresh store gets one of its own."""
 
 from contextlib import suppress
 from typing import Any
@@ -9,13 +9,15 @@ from headgate.catalog.calls import CatalogName
 from headgate.catalog.entities import CatalogEntity, Entry, Kind
 from headgate.catalog.naming import CATALOGS, NAMES, NAMESPACES, ROOT, Names, NamesDraft
 from headgate.catalog.openings import CATALOG_POINTER, head_pointer, look
-from headgate.catalog.reservations import reserve
+from headgate.catalog.purging import PURGE
+from headgate.catalog.reservations import release, reserve
 from headgate.errors import (
     BadRequest,
     CatalogExists,
     CatalogNotFound,
     Conflict,
     LocationTaken,
+    PointerSealed,
     RealmExists,
 )
 from headgate.kernel.draft import Draft
@@ -77,10 +79,71 @@ async def list_catalogs(kernel: Kernel, metalake: str) -> list[CatalogEntity]:
     return [await head.get(entry.object, CatalogEntity) for entry in entries]
 
 
+async def find_catalog(kernel: Kernel, name: CatalogName) -> CatalogEntity:
+    """The catalog of this name."""
+    for one in await list_catalogs(kernel, name.metalake):
+        if one.name == name.catalog:
+            return one
+    raise _absent(name)
+
+
+async def delete_catalog(kernel: Kernel, name: CatalogName) -> CatalogEntity:
+    """Take an empty catalog out of its metalake: first nobody can use it, then its name is free.
+
+    If it stops half-way, the catalog serves nobody, and deleting it again completes it.
+    """
+    gone = await find_catalog(kernel, name)
+    realm = kernel.realm((await kernel.realms.get(name.metalake)).id)
+
+    def close(draft: Draft) -> None:
+        _check_empty(draft, name)
+        draft.seal()
+
+    def forget(draft: Draft) -> None:
+        names = NamesDraft(draft.index(NAMES))
+        entry = names.find(ROOT, CATALOGS, name.catalog)
+        if entry is None or entry.id != gone.id:
+            return  # somebody else was faster
+        names.remove(ROOT, CATALOGS, name.catalog)
+        release(draft, [normalize(gone.warehouse)])
+        draft.discard(entry.object)
+        draft.note({"do": "delete", "kind": "catalog", "name": [name.catalog]})
+
+    with suppress(PointerSealed):  # it was begun before
+        await realm.commit(head_pointer(gone.id), close)
+    await realm.commit(CATALOG_POINTER, forget)
+    return gone
+
+
+def _check_empty(draft: Draft, name: CatalogName) -> None:
+    found = Names(draft.index(NAMES)).first_below(ROOT)
+    if found is not None:
+        raise Conflict(
+            f"Catalog is not empty: {name}",
+            why=f"it has the namespace {found[1]}, and perhaps others",
+            fix="Drop its tables, views and namespaces first",
+        )
+    if next(draft.index(PURGE).scan(b"", None), None) is not None:
+        raise Conflict(
+            f"Catalog is not empty: {name}",
+            why="files of dropped tables are still to be deleted",
+            fix="Try again when a server has done that",
+        )
+
+
+def _absent(name: CatalogName) -> CatalogNotFound:
+    return CatalogNotFound(
+        f"Catalog does not exist: {name}",
+        fix=f"`headgate catalog list --metalake {name.metalake}` shows those that do",
+    )
+
+
 async def alter_catalog(
     kernel: Kernel, name: CatalogName, changes: dict[str, Any], separator: str
 ) -> CatalogEntity:
     """Change fields of a catalog. Nested namespaces are allowed only if no name is in the way."""
+    for location in changes.get("allowed_locations", ()):
+        normalize(location)
     if not changes.get("nested"):
         return await _alter(kernel, name, changes)
     await _check_names(kernel, name, separator)
@@ -100,7 +163,7 @@ async def _alter(kernel: Kernel, name: CatalogName, changes: dict[str, Any]) -> 
         names = NamesDraft(draft.index(NAMES))
         entry = names.find(ROOT, CATALOGS, name.catalog)
         if entry is None:
-            raise CatalogNotFound(f"Catalog does not exist: {name}")
+            raise _absent(name)
         old = draft.fetch(entry.object, CatalogEntity)
         new = msgspec.structs.replace(old, **changes)
         if new != old:
@@ -135,10 +198,7 @@ async def bootstrap(kernel: Kernel, metalake: str, catalog: CatalogEntity) -> No
 
 async def _check_names(kernel: Kernel, name: CatalogName, separator: str) -> None:
     """Refuse nested namespaces where names of the first level contain the separator."""
-    catalogs = await list_catalogs(kernel, name.metalake)
-    found = next((one for one in catalogs if one.name == name.catalog), None)
-    if found is None:
-        raise CatalogNotFound(f"Catalog does not exist: {name}")
+    found = await find_catalog(kernel, name)
     realm = kernel.realm((await kernel.realms.get(name.metalake)).id)
     [head] = await realm.heads(head_pointer(found.id))
     names = await look(

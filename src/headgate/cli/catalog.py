@@ -5,7 +5,13 @@ from pathlib import Path
 import click
 
 from headgate.catalog.calls import CatalogName
-from headgate.catalog.catalogs import alter_catalog, create_catalog, list_catalogs
+from headgate.catalog.catalogs import (
+    alter_catalog,
+    create_catalog,
+    delete_catalog,
+    find_catalog,
+    list_catalogs,
+)
 from headgate.catalog.entities import CatalogEntity
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
@@ -25,7 +31,7 @@ metalake_option = click.option("--metalake", help="The metalake; the default one
 @click.group(invoke_without_command=True)
 @click.pass_context
 def catalog(context: click.Context) -> None:
-    """List, create and change catalogs."""
+    """List, show, create, change and delete catalogs."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -45,8 +51,48 @@ def list_(run: Run, metalake: str | None) -> None:
             for one in found
         ]
         click.echo(table(("NAME", "NESTED", "CREATED", "WAREHOUSE"), rows))
+        click.echo("\n`headgate catalog show NAME` tells all of one.")
     else:
         click.echo("There are no catalogs; `headgate catalog create NAME` makes one.")
+
+
+@catalog.command()
+@click.argument("name")
+@metalake_option
+@shared
+def show(run: Run, *, name: str, metalake: str | None) -> None:
+    """Show all of a catalog, and how clients name it."""
+    where = CatalogName(metalake or run.settings[BOOTSTRAP_METALAKE], name)
+    one = with_kernel(run, lambda kernel: find_catalog(kernel, where), writable=False)
+    if run.json:
+        click.echo(to_json(described(one)))
+        return
+    rows = {
+        "name": one.name,
+        "metalake": where.metalake,
+        "clients": f'warehouse="{where}"',
+        "tables in": one.warehouse,
+        "and in": ", ".join(one.allowed_locations) or "nowhere else",
+        "nested": "yes" if one.nested else "no",
+        "comment": one.comment or "-",
+        "created": iso(one.created_ms),
+    }
+    for title, text in rows.items():
+        click.echo(f"{title:<11} {printable(text)}")
+
+
+@catalog.command()
+@click.argument("name")
+@metalake_option
+@shared
+def delete(run: Run, *, name: str, metalake: str | None) -> None:
+    """Delete a catalog that is empty. Files in its warehouse are left."""
+    where = CatalogName(metalake or run.settings[BOOTSTRAP_METALAKE], name)
+    gone = with_kernel(run, lambda kernel: delete_catalog(kernel, where), writable=True)
+    if run.json:
+        click.echo(to_json(described(gone)))
+    else:
+        click.echo(f"Catalog {printable(gone.name)!r} is deleted; its name is free.")
 
 
 @catalog.command()

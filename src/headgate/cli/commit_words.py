@@ -19,7 +19,13 @@ GROUPS = {
     RELATIONS: "table or view",
     FUNCTIONS: "function",
 }
-DONE = {"alter": "altered", "create": "created", "drop": "dropped", "rename": "renamed"}
+DONE = {
+    "alter": "altered",
+    "create": "created",
+    "delete": "deleted",
+    "drop": "dropped",
+    "rename": "renamed",
+}
 
 
 def described(commit: Commit) -> dict[str, object]:

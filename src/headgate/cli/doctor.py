@@ -8,12 +8,12 @@ import stat
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote
 
 import click
 import msgspec
 
 from headgate.catalog.catalogs import list_catalogs
+from headgate.cli.opening import database_file, is_there
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, to_json
 from headgate.cli.serve import check_settings
@@ -29,7 +29,7 @@ from headgate.settings.setting import Settings
 from headgate.settings.store import BACKEND, DATA
 from headgate.settings.urls import mask
 from headgate.storage.gateway import StorageGateway
-from headgate.wiring import DATABASE_FILE, make_backend, open_kernel
+from headgate.wiring import DATABASE_FILE, open_kernel
 
 FREE_BYTES_WANTED = 1 << 30
 READ_SECONDS_WANTED = 0.05
@@ -138,8 +138,8 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
     """The database, the clock that its commits are compared with, the storage of all catalogs."""
     place = mask(settings[BACKEND]) or str(settings[DATA].absolute() / DATABASE_FILE)
     try:
-        file = _database_file(settings)
-        if file is not None and not _is_there(file):
+        file = database_file(settings)
+        if file is not None and not is_there(file):
             yield _new_database(file)
             return
         clock = await _clock(settings)
@@ -150,16 +150,6 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
                 yield finding
     except HeadgateError as error:
         yield Finding("database", ok=False, text=f"{place}: {error}")
-
-
-def _database_file(settings: Settings) -> Path | None:
-    """The file of an embedded store, None for any other."""
-    make_backend(settings)  # refuses a URL that cannot be used
-    url = settings[BACKEND]
-    if not url:
-        return settings[DATA].absolute() / DATABASE_FILE
-    _, is_file, path = url.partition("sqlite:///")
-    return Path("/" + unquote(path).lstrip("/")) if is_file else None
 
 
 def _new_database(file: Path) -> Finding:
@@ -174,14 +164,7 @@ def _new_database(file: Path) -> Finding:
 
 def _existing(path: Path) -> Path:
     """This path if it is there, else the nearest above it that is."""
-    return next(one for one in (path, *path.parents) if _is_there(one))
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # somebody does not let us look
-        return False
+    return next(one for one in (path, *path.parents) if is_there(one))
 
 
 async def _clock(settings: Settings) -> Finding:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import click
 
+import headgate
 from headgate.cli.catalog import catalog
 from headgate.cli.demo import demo
 from headgate.cli.doctor import doctor
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+@click.version_option(headgate.__version__, prog_name="headgate", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """A lakehouse catalog on one compare-and-swap kernel."""

@@ -75,7 +75,9 @@ def test_people_read_sentences_and_tables(capsys: Capture, store: list[str]) -> 
 
     assert empty == "There are no catalogs; `headgate catalog create NAME` makes one.\n"
     assert created == "Catalog 'a' is created; its tables lie in s3://b/w.\n"
-    assert [line.split()[:2] for line in listed.splitlines()] == [["NAME", "NESTED"], ["a", "yes"]]
+    first, second, *rest = listed.splitlines()
+    assert (first.split()[:2], second.split()[:2]) == (["NAME", "NESTED"], ["a", "yes"])
+    assert rest == ["", "`headgate catalog show NAME` tells all of one."]
     assert changed == "Catalog 'a' is changed; its tables lie in s3://b/w.\n"
 
 
@@ -120,6 +122,10 @@ def test_another_metalake_has_catalogs_of_its_own(capsys: Capture, store: list[s
         (["set", "a", "warehouse=s3://c"], 2, "BadRequest"),
         (["set", "a", "nested"], 2, "BadRequest"),
         (["set", "a"], 2, "InvalidInput"),
+        (["set", "a", "allowed-locations=nonsense"], 2, "BadRequest"),
+        (["show", "nobody"], 1, "CatalogNotFound"),
+        (["show", "a", "--metalake", "nobody"], 1, "RealmNotFound"),
+        (["delete", "nobody"], 1, "CatalogNotFound"),
         (["set", "a", "nested=true", "--set", "schema.separator=/"], 2, "BadSetting"),
     ],
 )
@@ -134,3 +140,30 @@ def test_what_cannot_be_done_has_a_name_and_a_code(
     assert problem["message"]
     assert type in {None, problem["type"]}
     assert as_json(capsys, "list", *store) == before
+
+
+def test_a_catalog_is_shown_with_all_that_it_has(capsys: Capture, store: list[str]) -> None:
+    """Also how clients name it."""
+    options = ("--warehouse", "s3://b/w", "--allow", "s3://c", "--comment", "mine")
+    made = as_json(capsys, "create", "a", *options, *store)
+
+    assert as_json(capsys, "show", "a", *store) == made
+    shown = dict(line.split(maxsplit=1) for line in done(capsys, "show", "a", *store).splitlines())
+    assert shown["clients"] == 'warehouse="default.a"'
+    assert (shown["tables"], shown["and"]) == ("in   s3://b/w", "in      s3://c")
+    assert shown["comment"] == "mine"
+
+
+def test_an_empty_catalog_is_deleted(capsys: Capture, store: list[str]) -> None:
+    """Its name and its place are free then, and the log tells it."""
+    place = ("--warehouse", "s3://b/w")
+    made = as_json(capsys, "create", "a", *place, *store)
+
+    assert as_json(capsys, "delete", "a", *store) == made
+    assert as_json(capsys, "list", *store) == []
+    again = as_json(capsys, "create", "a", *place, *store)
+    assert again["id"] != made["id"]
+    said = done(capsys, "delete", "a", *store)
+    assert said == "Catalog 'a' is deleted; its name is free.\n"
+    assert run(["log", *store]) == 0
+    assert "catalog a was deleted" in capsys.readouterr().out

@@ -31,6 +31,13 @@ def test_version_is_readable(capsys: Capture) -> None:
     assert capsys.readouterr().out.startswith(f"headgate {headgate.__version__}\npython 3.")
 
 
+def test_the_version_can_be_asked_for_as_of_any_program(capsys: Capture) -> None:
+    """`headgate --version` is one line."""
+    assert run(["--version"]) == 0
+
+    assert capsys.readouterr().out == f"headgate {headgate.__version__}\n"
+
+
 def test_a_missing_driver_is_no_failure(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """An optional part that is not installed is said to be so."""
     monkeypatch.setattr("headgate.cli.version.OPTIONAL", ("no-such-package",))
