@@ -93,7 +93,9 @@ async def _fill(data: Path, count: int, loaded: Numbers) -> None:
         chosen = set(loaded)
         numbers = iter(range(count))
         while some := list(itertools.islice(numbers, TABLES_PER_COMMIT)):
-            tables = [(number, _entity(catalog, number, number in chosen)) for number in some]
+            tables = [
+                (number, _entity(catalog, number, loaded=number in chosen)) for number in some
+            ]
             await realm.commit(pointer, _make_tables(parents, tables))
 
 
@@ -120,7 +122,7 @@ def _make_tables(
     return attempt
 
 
-def _entity(catalog: CatalogEntity, number: int, loaded: bool) -> TableEntity:  # noqa: FBT001
+def _entity(catalog: CatalogEntity, number: int, *, loaded: bool) -> TableEntity:
     location = f"{catalog.warehouse}/{_namespace(number)}/{_name(number)}"
     data = table(location, number, SNAPSHOTS if loaded else 0)
     file = f"{location}/metadata/00000.metadata.json"

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import msgspec
 
@@ -67,7 +67,16 @@ class Round(msgspec.Struct):
         return self.client_cpu_seconds / max(self.answers, 1) * 1e6
 
 
-def job(method: str, path: str, body: object = None, **expected: Any) -> Job:  # noqa: ANN401
+class Expected(TypedDict, total=False):
+    """What a job says of its answer."""
+
+    status: int
+    length: int
+    want: Any
+    label: str
+
+
+def job(method: str, path: str, body: object = None, **expected: Unpack[Expected]) -> Job:
     """A request for the server that is measured; JSON is made here, once."""
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     if body is None:

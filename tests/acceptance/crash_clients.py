@@ -34,7 +34,7 @@ class Client(ABC, threading.Thread):
         try:
             while not self._stopped.is_set():
                 self.work()
-        except Exception as error:  # noqa: BLE001 - any surprise is a finding
+        except Exception as error:  # noqa: BLE001  any surprise is a finding
             self.mistakes.append(repr(error))
 
     def stop(self) -> None:

@@ -8,16 +8,14 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-pytest.register_assert_rewrite("headgate.testing.callers")
-
-from headgate.kernel.kernel import Kernel  # noqa: E402 - after the registration
-from headgate.kernel.records import PointerKey  # noqa: E402
-from headgate.testing.callers import check_counts, create_realm, log_both_ways  # noqa: E402
-from headgate.testing.commit_worker import Report  # noqa: E402
-from headgate.testing.nodes import make_node  # noqa: E402
-from headgate.testing.postgresql import PostgresqlServer  # noqa: E402
-from tests.acceptance.processes import Program  # noqa: E402
-from tests.conftest import FULL  # noqa: E402
+from headgate.kernel.kernel import Kernel
+from headgate.kernel.records import PointerKey
+from headgate.testing.callers import check_counts, create_realm, log_both_ways
+from headgate.testing.commit_worker import Report
+from headgate.testing.nodes import make_node
+from headgate.testing.postgresql import PostgresqlServer
+from tests.acceptance.processes import Program
+from tests.conftest import FULL
 
 SECONDS_MAX = 1200.0
 

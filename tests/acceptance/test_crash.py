@@ -8,19 +8,17 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("headgate.testing.callers")
-
-from headgate.kernel.kernel import Kernel  # noqa: E402 - after the registration
-from headgate.kernel.log import Commit  # noqa: E402
-from headgate.kernel.objects import Foreign  # noqa: E402
-from headgate.kernel.records import PointerKey  # noqa: E402
-from headgate.testing.callers import log_both_ways, logged_counts  # noqa: E402
-from headgate.testing.crash_writer import POINTER, State, content, read_state  # noqa: E402
-from headgate.testing.nodes import make_node  # noqa: E402
-from headgate.testing.postgresql import PostgresqlServer  # noqa: E402
-from tests.acceptance.processes import Program  # noqa: E402
-from tests.conftest import FULL  # noqa: E402
-from tests.seeds import draw_seed  # noqa: E402
+from headgate.kernel.kernel import Kernel
+from headgate.kernel.log import Commit
+from headgate.kernel.objects import Foreign
+from headgate.kernel.records import PointerKey
+from headgate.testing.callers import log_both_ways, logged_counts
+from headgate.testing.crash_writer import POINTER, State, content, read_state
+from headgate.testing.nodes import make_node
+from headgate.testing.postgresql import PostgresqlServer
+from tests.acceptance.processes import Program
+from tests.conftest import FULL
+from tests.seeds import draw_seed
 
 KILLS = 50 if FULL else 8
 CALLERS = 6

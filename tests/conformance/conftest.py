@@ -2,23 +2,16 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite(
-    "headgate.testing.histories",
-    "headgate.testing.pointer_conformance",
-    "headgate.testing.race_conformance",
-    "headgate.testing.row_conformance",
-    "headgate.testing.scan_conformance",
-)
-
-from headgate.backends.memory import MemoryBackend  # noqa: E402 - after the registration
-from headgate.backends.postgresql.backend import PostgresqlBackend  # noqa: E402
-from headgate.backends.sqlite.backend import SqliteBackend  # noqa: E402
-from headgate.kernel.backend import Backend  # noqa: E402
-from headgate.testing.postgresql import PostgresqlServer  # noqa: E402
+from headgate.backends.memory import MemoryBackend
+from headgate.backends.postgresql.backend import PostgresqlBackend
+from headgate.backends.sqlite.backend import SqliteBackend
+from headgate.kernel.backend import Backend
+from headgate.testing.postgresql import PostgresqlServer
 
 Maker = Callable[[], Backend]
 Wrap = Callable[[Backend], Backend]
@@ -47,16 +40,17 @@ def wrap(request: pytest.FixtureRequest) -> Wrap:
 @pytest.fixture
 def another(request: pytest.FixtureRequest, database: str, wrap: Wrap, tmp_path: Path) -> Maker:
     """Makes nodes on the test's database, not opened."""
-    make: Maker
+    make = _maker(request, database, tmp_path)
+    return lambda: wrap(make())
+
+
+def _maker(request: pytest.FixtureRequest, database: str, folder: Path) -> Maker:
     if database == "memory":
         shared = MemoryBackend()
-        make = lambda: shared  # noqa: E731 - its siblings are calls
-    elif database == "sqlite":
-        make = lambda: SqliteBackend(tmp_path / "store.db")  # noqa: E731
-    else:
-        url = request.getfixturevalue("postgresql_url")
-        make = lambda: PostgresqlBackend(url)  # noqa: E731
-    return lambda: wrap(make())
+        return lambda: shared
+    if database == "sqlite":
+        return partial(SqliteBackend, folder / "store.db")
+    return partial(PostgresqlBackend, request.getfixturevalue("postgresql_url"))
 
 
 @pytest.fixture

@@ -5,27 +5,17 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-pytest.register_assert_rewrite(
-    "headgate.testing.callers",
-    "headgate.testing.kernel_commits",
-    "headgate.testing.kernel_crashes",
-    "headgate.testing.kernel_indexes",
-    "headgate.testing.kernel_logs",
-    "headgate.testing.kernel_objects",
-    "headgate.testing.kernel_realms",
-)
-
-from headgate.clock import SystemClock  # noqa: E402 - after the registration
-from headgate.errors import OutcomeUnknown, Unavailable  # noqa: E402
-from headgate.kernel.backend import Backend  # noqa: E402
-from headgate.kernel.kernel import Kernel, KernelOptions  # noqa: E402
-from headgate.limits import CACHE_BYTES  # noqa: E402
-from headgate.testing.faults import Fault, Faults, FaultyBackend  # noqa: E402
-from headgate.testing.kernel_conformance import KernelConformance  # noqa: E402
-from headgate.testing.kernel_objects import Settle  # noqa: E402
-from headgate.wiring import entropy  # noqa: E402
-from tests.conformance.conftest import Maker  # noqa: E402
-from tests.seeds import draw_seed  # noqa: E402
+from headgate.clock import SystemClock
+from headgate.errors import OutcomeUnknown, Unavailable
+from headgate.kernel.backend import Backend
+from headgate.kernel.kernel import Kernel, KernelOptions
+from headgate.limits import CACHE_BYTES
+from headgate.testing.faults import Fault, Faults, FaultyBackend
+from headgate.testing.kernel_conformance import KernelConformance
+from headgate.testing.kernel_objects import Settle
+from headgate.wiring import entropy
+from tests.conformance.conftest import Maker
+from tests.seeds import draw_seed
 
 NO_CACHE = 0
 TINY_CACHE = 20_000

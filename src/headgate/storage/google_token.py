@@ -6,6 +6,7 @@ obstore could do this by itself, but then a token in the server's environment wo
 import base64
 import json
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from headgate.clock import Clock
@@ -20,19 +21,20 @@ class ServiceAccount:
     """Called by obstore whenever its token has run out."""
 
     def __init__(self, key: str, clock: Clock) -> None:
-        # It takes 30 ms to load, and few need it.
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
+        from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415  30 ms
+        from cryptography.hazmat.primitives.asymmetric import padding  # noqa: PLC0415  few need it
 
         try:
             given = json.loads(key)
             self._email, private, self._id = (str(given[part]) for part in PARTS)
-            self._key: Any = load_pem_private_key(private.encode(), None)
+            loaded: Any = serialization.load_pem_private_key(private.encode(), None)
         except (ValueError, KeyError, TypeError):
             raise BadSetting(
                 "Invalid service account key",
                 why="it is no JSON object with " + ", ".join(PARTS),
                 fix="Use the file that Google Cloud made for the account, unchanged.",
             ) from None
+        self._sign = partial(loaded.sign, padding=padding.PKCS1v15(), algorithm=hashes.SHA256())
         self._clock = clock
 
     def __call__(self) -> dict[str, Any]:
@@ -46,15 +48,9 @@ class ServiceAccount:
         }
         text = f"{_part({'alg': 'RS256', 'typ': 'JWT', 'kid': self._id})}.{_part(claims)}"
         return {
-            "token": f"{text}.{self._signature(text)}",
+            "token": f"{text}.{_encoded(self._sign(text.encode()))}",
             "expires_at": datetime.fromtimestamp(now + LIFE_SECONDS, UTC),
         }
-
-    def _signature(self, text: str) -> str:
-        from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15  # noqa: PLC0415
-        from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
-
-        return _encoded(self._key.sign(text.encode(), PKCS1v15(), SHA256()))
 
 
 def _part(value: dict[str, Any]) -> str:

@@ -130,7 +130,7 @@ def _front_of(behind: str) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(content)
 
-        do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = _pass_on  # noqa: N815  http.server's
+        do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = _pass_on  # noqa: N815  http.server's names
 
         def log_message(self, *_: object) -> None:
             """Nobody reads it."""

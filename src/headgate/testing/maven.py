@@ -90,7 +90,7 @@ def _run_maven(scratch: Path, artifacts: tuple[str, ...], *, transitive: bool) -
         f"-DoutputDirectory={scratch / 'jars'}",
         f"-DexcludeTransitive={'false' if transitive else 'true'}",
     ]
-    done = subprocess.run(  # noqa: S603  composed above
+    done = subprocess.run(  # noqa: S603  the command is composed above
         command,
         check=False,
         stdin=subprocess.DEVNULL,

@@ -9,6 +9,8 @@ import http.client
 import sys
 import time
 
+import msgspec
+
 from headgate.storage.options import S3Options
 from headgate.storage.sigv4 import Keys, Scope, sha256, sign
 from headgate.testing import store_process
@@ -25,13 +27,10 @@ class S3Server(StoreProcess):
 
     def options(self, **changes: object) -> S3Options:
         """How to reach the server with its own keys."""
-        given: dict[str, object] = {
-            "endpoint": self.url,
-            "region": self.region,
-            "allow_http": True,
-            **self.keys._asdict(),
-        }
-        return S3Options(**(given | changes))  # type: ignore[arg-type]
+        own = S3Options(
+            endpoint=self.url, region=self.region, allow_http=True, **self.keys._asdict()
+        )
+        return msgspec.structs.replace(own, **changes)
 
     def create_bucket(self, name: str) -> None:
         """A new, empty bucket."""

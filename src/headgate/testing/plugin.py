@@ -14,6 +14,15 @@ import pytest
 
 from headgate.testing.headgate_server import HeadgateServer
 
+CONFORMANCE = (
+    *("callers", "histories", "kernel_commits", "kernel_crashes", "kernel_indexes", "kernel_logs"),
+    *("kernel_objects", "kernel_realms", "network_conformance", "pointer_conformance"),
+    *("race_conformance", "row_conformance", "scan_conformance"),
+)
+"""Modules with assertions of tests: they fail as readably as those in the tests of a project."""
+
+pytest.register_assert_rewrite(*(f"headgate.testing.{name}" for name in CONFORMANCE))
+
 _numbers = itertools.count(1)
 
 
@@ -46,6 +55,6 @@ def headgate_catalog(headgate_server: HeadgateServer) -> HeadgateCatalog:
     name = f"test_{next(_numbers)}"
     data = headgate_server.folder / "data"
     command = [sys.executable, "-m", "headgate", "catalog", "create", name, "--data", str(data)]
-    subprocess.run(command, check=True, capture_output=True)  # noqa: S603  our own
+    subprocess.run(command, check=True, capture_output=True)  # noqa: S603  our own command line
     location = f"file://{data}/warehouses/default=2E{name}"
     return HeadgateCatalog(headgate_server.iceberg_url, name, location)

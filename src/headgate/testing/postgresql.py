@@ -21,7 +21,7 @@ BINARIES = (
     "/opt/homebrew/opt/postgresql*/bin",
     "/usr/local/opt/postgresql*/bin",
 )
-MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108 - fsync stays on and costs next to nothing
+MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108  fsync stays on and costs next to nothing
 
 
 class PostgresqlServer:
@@ -120,7 +120,7 @@ class PostgresqlServer:
         user = "postgres" if os.getuid() == 0 else None
         words = self._folder / "words"  # no pipe: the server would keep it open
         with words.open("wb") as output:
-            done = subprocess.run(  # noqa: S603  its own programs
+            done = subprocess.run(  # noqa: S603  the server's own programs
                 [str(self._binaries / program), *arguments],
                 check=False,
                 cwd=self._folder,

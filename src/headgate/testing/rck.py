@@ -17,7 +17,7 @@ from headgate.testing.maven import class_path, java
 
 SUITE = "org.apache.iceberg.rest.RESTCompatibilityKitSuite"
 RUN_SECONDS_MAX = 280.0
-LITTER = (Path("/tmp/ns"), Path("/tmp/newdb"))  # noqa: S108 - the kit's own choice
+LITTER = (Path("/tmp/ns"), Path("/tmp/newdb"))  # noqa: S108  the kit's own choice
 LOCK = Path(tempfile.gettempdir()) / "headgate-rck.lock"
 JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # half the time of a short run
 SWITCHES = {
@@ -60,7 +60,7 @@ def _run(settings: Mapping[str, str], folder: Path) -> KitResult:
         *("--select-class", SUITE, "--details=none", "--reports-dir", str(folder / "reports")),
     ]
     with (folder / "output").open("wb") as output:
-        subprocess.run(  # noqa: S603  composed above
+        subprocess.run(  # noqa: S603  the command is composed above
             command,
             check=False,  # its exit code says whether a test failed
             cwd=folder,
@@ -81,7 +81,7 @@ def read_report(report: Path) -> KitResult:
     passed: list[str] = []
     skipped: list[str] = []
     failed: dict[str, str] = {}
-    for case in ET.parse(report).getroot().iter("testcase"):  # noqa: S314 - our own file
+    for case in ET.parse(report).getroot().iter("testcase"):  # noqa: S314  our own file
         name = f"{case.get('classname', '').rpartition('.')[2]}.{case.get('name')}"
         wrong = case.find("failure")
         wrong = case.find("error") if wrong is None else wrong

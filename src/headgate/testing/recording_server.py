@@ -32,7 +32,7 @@ class Reply(NamedTuple):
 class RecordingServer:
     """Answers every request alike and keeps it in `received`; `drops` are not answered at all."""
 
-    def __init__(self, reply: Reply = Reply()) -> None:  # noqa: B008  a constant
+    def __init__(self, reply: Reply = Reply()) -> None:  # noqa: B008  it is never changed
         self.reply = reply
         self.drops = 0
         self.received: list[Received] = []
@@ -81,7 +81,7 @@ class RecordingServer:
                 if self.command != "HEAD":
                     self.wfile.write(server.reply.body)
 
-            do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = _answer  # noqa: N815  as `http.server` asks for
+            do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = _answer  # noqa: N815  http.server's names
 
             def log_message(self, *_: object) -> None:
                 """What arrived is kept, not printed."""

@@ -63,7 +63,7 @@ class StoreProcess:
     def _start(self) -> None:
         log = self.folder / "log"
         with log.open("wb") as output:
-            self._process = subprocess.Popen(  # noqa: S603  of the classes below us
+            self._process = subprocess.Popen(  # noqa: S603  the command of a subclass
                 self.command(),
                 cwd=self.folder,
                 env={"PATH": os.environ["PATH"], "HOME": str(self.folder)} | self.environment(),

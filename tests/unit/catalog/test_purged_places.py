@@ -1,0 +1,70 @@
+"""Where a dropped table lay: taken until its files are gone, and free from then on."""
+
+import asyncio
+
+from headgate.limits import PURGE_POLL_SECONDS, PURGE_WAIT_SECONDS
+from tests.unit.catalog.lakes import Node, World, new_table
+
+DROP = "namespaces/a/tables/t?purgeRequested=true"
+
+
+async def test_a_place_is_free_when_its_files_are_gone(world: World, node: Node) -> None:
+    """Whoever wants it meanwhile waits, and need not try again."""
+    clock, place = world.rig.clock, f"{world.warehouse}/x"
+    clock.short_seconds = PURGE_POLL_SECONDS  # whoever waits for the place waits for us
+    await node.table(location=place)
+    node.planner.gate.clear()
+    await node.delete(DROP)
+    creating = asyncio.create_task(node.table("new", location=place))
+    async with asyncio.timeout(10):
+        for _ in range(3):
+            await clock.until_asleep(PURGE_POLL_SECONDS)
+            clock.advance(PURGE_POLL_SECONDS * 1_000)
+        await clock.until_asleep(PURGE_POLL_SECONDS)
+        assert not creating.done()
+        node.planner.gate.set()
+        await node.lake.purges.idle()
+        assert world.files() == set()
+        clock.advance(PURGE_POLL_SECONDS * 1_000)
+        new = await creating
+
+    assert world.files() == {new["metadata-location"]}
+    assert (await node.load("new"))["metadata"] == new["metadata"]
+
+
+async def test_a_place_whose_files_cannot_be_deleted_is_not_free(world: World, node: Node) -> None:
+    """Nobody waits for ever, and who gives up is told why."""
+    place = f"{world.warehouse}/x"
+    await node.table(location=place)
+    node.planner.gate.clear()
+    await node.delete(DROP)
+    began = world.rig.clock.seconds()
+    answer = await node.post("namespaces/a/tables", new_table("new", location=place))
+    waited = world.rig.clock.seconds() - began
+
+    assert answer.error[:2] == (409, "AlreadyExistsException")
+    assert "its files are still being deleted" in answer.error[2]
+    assert PURGE_WAIT_SECONDS <= waited < PURGE_WAIT_SECONDS + 2 * PURGE_POLL_SECONDS
+    assert await node.head("namespaces/a/tables/new") == 404
+
+
+async def test_a_table_that_is_being_purged_cannot_come_back(world: World, node: Node) -> None:
+    """Its metadata file is registered while it is deleted: it is gone, and so is the table."""
+    made = await node.table()
+    await node.delete(DROP)
+    body = {"name": "back", "metadata-location": made["metadata-location"]}
+    answer = await node.post("namespaces/a/register", body)
+    await node.lake.purges.idle()
+
+    assert answer.status in {404, 409}
+    assert await node.head("namespaces/a/tables/back") == 404
+
+
+async def test_a_dropped_name_is_free_at_once(node: Node) -> None:
+    """A new table of the name, elsewhere, is not touched by the purge of the old one."""
+    await node.table()
+    await node.delete(DROP)
+    new = await node.table()
+    await node.lake.purges.idle()
+
+    assert (await node.load())["metadata"] == new["metadata"]
