@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -31,7 +32,8 @@ from headgate.http.shared_measures import SharedMeasures
 from headgate.kernel.cache import Cache
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import RealmState
-from headgate.planning.pool import PoolOptions, WorkerPool
+from headgate.planning.planner import WORKER as PLANNING
+from headgate.planning.planner import Planner
 from headgate.server_settings import (
     bootstrap_catalog,
     front_options,
@@ -50,8 +52,9 @@ from headgate.settings.catalogs import (
 from headgate.settings.server import READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.storage.gateway import StorageGateway
+from headgate.storage.worker_files import WorkerFiles
 from headgate.wiring import entropy, open_kernel
-from headgate.worker_planner import WorkerPlanner
+from headgate.workers.pool import PoolOptions, WorkerPool
 
 ICEBERG_PREFIX = "/iceberg"
 
@@ -86,14 +89,14 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
 async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) -> Service:
     """What the handlers of Iceberg's protocol work with; closed with the stack."""
     storage = storage_options(settings)
-    pool = WorkerPool(pool_options(settings))
-    purge_pool = WorkerPool(PoolOptions(workers=1))  # a long purge must not hold up scans
+    pool = WorkerPool(PLANNING, pool_options(settings))
+    purge_pool = WorkerPool(PLANNING, PoolOptions(workers=1))  # a long purge must not hold up scans
     stack.push_async_callback(pool.close)
     stack.push_async_callback(purge_pool.close)
     lake = Lake(
         kernel,
         StorageGateway(storage, kernel.clock),
-        WorkerPlanner(pool, purge_pool, storage),
+        Planner(pool, purge_pool, partial(WorkerFiles, storage)),
         new_uuid,
         lake_options(settings),
     )

@@ -12,10 +12,10 @@ from headgate.errors import BadSetting
 from headgate.http.front import FrontOptions
 from headgate.http.origins import hosts_of
 from headgate.model.separators import Governance, check_separator
-from headgate.planning.pool import PoolOptions
 from headgate.settings import catalogs, object_stores, server, storage, store
 from headgate.settings.setting import Settings
 from headgate.storage.options import AzureOptions, Delegation, GcsOptions, S3Options, StorageOptions
+from headgate.workers.pool import PoolOptions
 
 KEY_BYTES = 32
 

@@ -23,8 +23,8 @@ from pyiceberg.types import DateType, LongType, NestedField, StringType
 from headgate.errors import BadRequest, FileMissing, Forbidden, PlanNotFound
 from headgate.planning.batches import Kind
 from headgate.planning.files import LocalFiles
-from headgate.planning.planner import Planner
-from headgate.planning.pool import WorkerPool
+from headgate.planning.planner import WORKER, Planner
+from headgate.workers.pool import WorkerPool
 from tests.planning.tables import MetadataTable, bounds, data_file
 
 SCHEMA = Schema(
@@ -77,8 +77,8 @@ def metadata_of(table: Table) -> bytes:
 
 @pytest.fixture
 async def planner() -> AsyncIterator[Planner]:
-    pool = WorkerPool()
-    yield Planner(pool)
+    pool = WorkerPool(WORKER)
+    yield Planner(pool, pool, lambda roots: LocalFiles(*roots))
     await pool.close()
 
 
@@ -105,7 +105,7 @@ async def test_the_files_and_residuals_are_those_of_pyiceberg(
     expression = AlwaysTrue() if filter is True else BooleanExpression.model_validate(filter)
     request = json.dumps({"filter": filter}).encode()
 
-    answer = json.loads(await planner.plan(metadata_of(table), request, LocalFiles()))
+    answer = json.loads(await planner.plan(metadata_of(table), request, ()))
 
     expected = {task.file.file_path: task.residual for task in table.scan(expression).plan_files()}
     tasks = {task["data-file"]["file-path"]: task for task in answer["file-scan-tasks"]}
@@ -120,7 +120,7 @@ async def test_every_file_of_a_table_is_reached(
     table: Table, planner: Planner, folder: Path
 ) -> None:
     """The walk finds what lies in the table's folder, and nothing else."""
-    walk = planner.reachable(metadata_of(table), table.metadata_location, LocalFiles())
+    walk = planner.reachable(metadata_of(table), table.metadata_location, ())
 
     found = [path async for batch in walk for path in batch.paths]
 
@@ -131,16 +131,16 @@ async def test_every_file_of_a_table_is_reached(
 async def test_a_plan_is_fetched_and_checked_by_its_id(table: Table, planner: Planner) -> None:
     """Cancelling asks only whether the id is one of ours."""
     metadata = metadata_of(table)
-    answer = json.loads(await planner.plan(metadata, b"{}", LocalFiles()))
+    answer = json.loads(await planner.plan(metadata, b"{}", ()))
 
-    fetched = json.loads(await planner.fetch_plan(metadata, answer["plan-id"], LocalFiles()))
+    fetched = json.loads(await planner.fetch_plan(metadata, answer["plan-id"], ()))
 
     planner.check_plan(answer["plan-id"])
     assert fetched["file-scan-tasks"] == answer["file-scan-tasks"]
     with pytest.raises(PlanNotFound):
         planner.check_plan("rubbish")
     with pytest.raises(PlanNotFound):
-        await planner.fetch_plan(metadata, "rubbish", LocalFiles())
+        await planner.fetch_plan(metadata, "rubbish", ())
 
 
 async def test_files_outside_of_the_allowed_folder_are_not_read(
@@ -148,17 +148,17 @@ async def test_files_outside_of_the_allowed_folder_are_not_read(
 ) -> None:
     """Metadata comes from clients, and may name any file."""
     with pytest.raises(Forbidden):
-        await planner.plan(metadata_of(table), b"{}", LocalFiles(str(tmp_path / "elsewhere")))
+        await planner.plan(metadata_of(table), b"{}", (str(tmp_path / "elsewhere"),))
 
 
 async def test_errors_come_out_of_the_worker(table: Table, planner: Planner) -> None:
     """They are the same as if planning ran here."""
     metadata = metadata_of(table)
     with pytest.raises(BadRequest, match="Cannot find field 'x'"):
-        await planner.plan(metadata, b'{"filter": {"type": "is-null", "term": "x"}}', LocalFiles())
+        await planner.plan(metadata, b'{"filter": {"type": "is-null", "term": "x"}}', ())
     lost = metadata.replace(b"/snap-", b"/lost-")
     with pytest.raises(FileMissing):
-        await planner.plan(lost, b"{}", LocalFiles())
+        await planner.plan(lost, b"{}", ())
 
 
 @pytest.mark.parametrize("depth", [2_000, 100_000])
@@ -172,9 +172,9 @@ async def test_long_filters_do_not_break_a_worker(
 
     if depth > 10_000:
         with pytest.raises(BadRequest):
-            await planner.plan(metadata_of(table), request, LocalFiles())
+            await planner.plan(metadata_of(table), request, ())
     else:
-        assert json.loads(await planner.plan(metadata_of(table), request, LocalFiles()))
+        assert json.loads(await planner.plan(metadata_of(table), request, ()))
 
 
 def test_the_server_does_not_import_pyiceberg() -> None:
@@ -212,13 +212,13 @@ async def test_planning_many_files_does_not_hold_up_the_loop(
     manifest = table.manifest([data_file(f"data-{n}", **bounds(n, n)) for n in range(10_000)])
     table.snapshot(1, [manifest] * 5)
     metadata = table.metadata()
-    [task, *_] = json.loads(await planner.plan(metadata, b"{}", LocalFiles()))["plan-tasks"]
+    [task, *_] = json.loads(await planner.plan(metadata, b"{}", ()))["plan-tasks"]
 
     with longest_work() as work:
-        answer = await planner.fetch_tasks(metadata, task, LocalFiles())
-        walk = planner.reachable(metadata, "x", LocalFiles())
+        answer = await planner.fetch_tasks(metadata, task, ())
+        walk = planner.reachable(metadata, "x", ())
         kinds = [batch.kind async for batch in walk]
 
     assert len(json.loads(answer)["file-scan-tasks"]) == 10_000
-    assert kinds.count(Kind.DATA) == 10
+    assert kinds.count(Kind.DATA.value) == 10
     assert work[0] < 0.01

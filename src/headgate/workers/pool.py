@@ -18,9 +18,8 @@ import msgspec
 
 from headgate import errors
 from headgate.errors import Closed, HeadgateError, Overloaded, Unavailable
-from headgate.planning.frames import ANSWER, END, FAILED, ITEM, PART, PARTS, Failure
+from headgate.workers.frames import ANSWER, END, FAILED, ITEM, PART, PARTS, Failure
 
-COMMAND = (sys.executable, "-P", "-m", "headgate.planning.worker")
 CHUNK_BYTES = 1 << 18  # what the loop copies at a time
 CHUNKS_JOINED_HERE = 8
 
@@ -40,14 +39,17 @@ class PoolOptions:
     """From a request, or from the answer before, to the next answer."""
 
 
+def module(name: str) -> tuple[str, ...]:
+    """The command that runs this module as a worker."""
+    return sys.executable, "-P", "-m", name
+
+
 class WorkerPool:
     """Runs named jobs in worker processes."""
 
-    def __init__(
-        self, options: PoolOptions | None = None, *, command: Sequence[str] = COMMAND
-    ) -> None:
-        self._options = options or PoolOptions()
+    def __init__(self, command: Sequence[str], options: PoolOptions | None = None) -> None:
         self._command = command
+        self._options = options or PoolOptions()
         self._slots = asyncio.Semaphore(self._options.workers)
         self._waiting = 0
         self._closed = False
@@ -62,10 +64,13 @@ class WorkerPool:
 
     async def run(self, job: str, *arguments: bytes) -> bytes:
         """The one answer of a job."""
+        [answer] = await self.run_all(job, *arguments)
+        return answer
+
+    async def run_all(self, job: str, *arguments: bytes) -> list[bytes]:
+        """All answers of a job."""
         async with aclosing(self.stream(job, *arguments)) as answers:
-            items = [item async for item in answers]
-        assert len(items) == 1, f"{job} gave {len(items)} answers"
-        return items[0]
+            return [answer async for answer in answers]
 
     async def stream(self, job: str, *arguments: bytes) -> AsyncGenerator[bytes, None]:
         """The answers of a job as they come. Close it (`aclosing`) if you stop early."""

@@ -1,21 +1,18 @@
 """A worker's loop, run here."""
 
 import io
-import pickle
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-import pytest
 
 from headgate.errors import BadRequest
-from headgate.planning import worker
-from headgate.planning.files import LocalFiles, OpenFiles
-from headgate.planning.frames import ANSWER, END, FAILED, ITEM, PART, PARTS, Failure
+from headgate.workers.frames import ANSWER, END, FAILED, ITEM, PART, PARTS, Failure
+from headgate.workers.serving import Job, serve
 
 
 def request(job: bytes, *arguments: bytes) -> bytes:
-    parts = [job, pickle.dumps(LocalFiles("/nowhere")), *arguments]
+    parts = [job, *arguments]
     return PARTS.pack(len(parts)) + b"".join(PART.pack(len(part)) + part for part in parts)
 
 
@@ -28,42 +25,33 @@ def answers(pipe: io.BytesIO) -> list[tuple[bytes, bytes]]:
     return found
 
 
-def twice(files: OpenFiles, word: bytes) -> Iterator[bytes]:
-    assert files == LocalFiles("/nowhere")
+def twice(word: bytes) -> Iterator[bytes]:
     yield word
     yield word
 
 
-def refuse(files: OpenFiles) -> Iterator[bytes]:
+def refuse() -> Iterator[bytes]:
     yield b"first"
     raise BadRequest("no", why="because", fix="stop")
 
 
-def err(files: OpenFiles) -> Iterator[bytes]:
+def err() -> Iterator[bytes]:
     yield from ()
     raise KeyError("mistake")
 
 
-def recurse(files: OpenFiles) -> Iterator[bytes]:
-    yield from recurse(files)
+def recurse() -> Iterator[bytes]:
+    yield from recurse()
 
 
-@pytest.fixture(autouse=True)
-def jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: dict[bytes, Any] = {
-        b"twice": twice,
-        b"refuse": refuse,
-        b"err": err,
-        b"recurse": recurse,
-    }
-    monkeypatch.setattr(worker, "JOBS", found)
+JOBS: dict[bytes, Job] = {b"twice": twice, b"refuse": refuse, b"err": err, b"recurse": recurse}
 
 
 def test_requests_are_answered_in_their_order_until_the_pipe_is_closed() -> None:
     """Every answer ends with one end."""
     pipe = io.BytesIO()
 
-    worker.serve(io.BytesIO(request(b"twice", b"a") + request(b"twice", b"b")), pipe)
+    serve(JOBS, io.BytesIO(request(b"twice", b"a") + request(b"twice", b"b")), pipe)
 
     expected = [[(ITEM, word), (ITEM, word), (END, b"")] for word in (b"a", b"b")]
     assert answers(pipe) == expected[0] + expected[1]
@@ -73,7 +61,7 @@ def test_a_failure_ends_an_answer_and_not_the_worker() -> None:
     """What was answered before it stays."""
     pipe = io.BytesIO()
 
-    worker.serve(io.BytesIO(request(b"refuse") + request(b"twice", b"a")), pipe)
+    serve(JOBS, io.BytesIO(request(b"refuse") + request(b"twice", b"a")), pipe)
 
     [first, (kind, payload), *rest] = answers(pipe)
     assert first == (ITEM, b"first")
@@ -87,7 +75,7 @@ def test_a_mistake_of_ours_is_told_with_its_traceback() -> None:
     """It is no error of the tree, so it has no name."""
     pipe = io.BytesIO()
 
-    worker.serve(io.BytesIO(request(b"err")), pipe)
+    serve(JOBS, io.BytesIO(request(b"err")), pipe)
 
     failure = msgspec.msgpack.decode(answers(pipe)[0][1], type=Failure)
     assert failure.error == ""
@@ -98,7 +86,7 @@ def test_too_much_nesting_is_the_clients_mistake() -> None:
     """Only filters are nested that deeply."""
     pipe = io.BytesIO()
 
-    worker.serve(io.BytesIO(request(b"recurse")), pipe)
+    serve(JOBS, io.BytesIO(request(b"recurse")), pipe)
 
     failure = msgspec.msgpack.decode(answers(pipe)[0][1], type=Failure)
     assert failure.error == "BadRequest"
@@ -113,6 +101,6 @@ def test_a_server_that_is_gone_ends_the_worker() -> None:
 
     rest = io.BytesIO(request(b"twice", b"a") + request(b"twice", b"b"))
 
-    worker.serve(rest, Gone())
+    serve(JOBS, rest, Gone())
 
     assert rest.read() == request(b"twice", b"b")

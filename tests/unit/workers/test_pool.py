@@ -10,11 +10,11 @@ from contextlib import aclosing
 import pytest
 
 from headgate.errors import BadRequest, Closed, HeadgateError, Overloaded, Unavailable
-from headgate.planning.pool import PoolOptions, WorkerPool
+from headgate.workers.pool import PoolOptions, WorkerPool
 
 WORKER = """
 import os, sys, time, msgspec
-from headgate.planning.frames import *
+from headgate.workers.frames import *
 
 def pid(): yield str(os.getpid()).encode()
 def echo(*parts): yield b"|".join(parts)
@@ -47,7 +47,7 @@ async def pool_of() -> AsyncIterator[MakePool]:
     pools: list[WorkerPool] = []
 
     def make(**options: float) -> WorkerPool:
-        pools.append(WorkerPool(PoolOptions(**options), command=COMMAND))  # type: ignore[arg-type]
+        pools.append(WorkerPool(COMMAND, PoolOptions(**options)))  # type: ignore[arg-type]
         return pools[-1]
 
     yield make
@@ -185,7 +185,7 @@ async def test_a_job_that_is_too_slow_is_ended(pool_of: MakePool) -> None:
     """Its process is killed: nothing else ends a computation for sure."""
     pool = pool_of(deadline_seconds=2.0)
     pid = int(await pool.run("pid"))
-    slow = WorkerPool(PoolOptions(deadline_seconds=0.2), command=COMMAND)
+    slow = WorkerPool(COMMAND, PoolOptions(deadline_seconds=0.2))
 
     with pytest.raises(Unavailable, match=r"no answer within 0.2 s"):
         await slow.run("sleep", b"60")

@@ -1,0 +1,50 @@
+"""The life of a worker process: reads jobs from its standard input until the server closes it, or
+is gone."""
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from typing import BinaryIO
+
+import msgspec
+
+from headgate.errors import HeadgateError
+from headgate.workers.frames import END, FAILED, ITEM, Failure, read_request, write_answer
+
+NICE = 5  # where cores are few, the server's answers come first
+
+Job = Callable[..., Iterator[bytes]]
+
+
+def live(jobs: Mapping[bytes, Job]) -> None:
+    """Do jobs for the server that started this process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
+    os.nice(NICE)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    serve(jobs, sys.stdin.buffer, answers)
+
+
+def serve(jobs: Mapping[bytes, Job], requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer requests until there are no more."""
+    while (request := read_request(requests)) is not None:
+        job, *arguments = request
+        try:
+            for item in jobs[job](*arguments):
+                write_answer(answers, ITEM, item)
+            write_answer(answers, END)
+        except BrokenPipeError:
+            return
+        except Exception as error:  # noqa: BLE001  every failure is answered
+            write_answer(answers, FAILED, msgspec.msgpack.encode(failure(error)))
+
+
+def failure(error: Exception) -> Failure:
+    """An error in a form that crosses the pipe."""
+    if isinstance(error, HeadgateError):
+        return Failure(type(error).__name__, error.what, error.why, error.fix)
+    if isinstance(error, RecursionError):
+        return Failure("BadRequest", "The request is nested too deeply")
+    return Failure("", "".join(traceback.format_exception(error)))
