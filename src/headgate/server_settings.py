@@ -1,6 +1,7 @@
 """What the settings say to each part of a server."""
 
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import cast
@@ -8,9 +9,10 @@ from uuid import UUID
 
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.lake import LakeOptions
-from headgate.errors import BadSetting
+from headgate.errors import BadRequest, BadSetting
 from headgate.http.front import FrontOptions
 from headgate.http.origins import hosts_of
+from headgate.model.locations import normalize
 from headgate.model.separators import Governance, check_separator
 from headgate.settings import catalogs, object_stores, server, storage, store
 from headgate.settings.setting import Settings
@@ -18,6 +20,13 @@ from headgate.storage.options import AzureOptions, Delegation, GcsOptions, S3Opt
 from headgate.workers.pool import PoolOptions
 
 KEY_BYTES = 32
+ENDPOINTS = (
+    object_stores.S3_ENDPOINT,
+    object_stores.S3_STS_ENDPOINT,
+    object_stores.GCS_BASE_URL,
+    object_stores.AZURE_ENDPOINT,
+)
+_URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", re.IGNORECASE)
 
 
 def front_options(settings: Settings) -> FrontOptions:
@@ -51,13 +60,7 @@ def lake_options(settings: Settings) -> LakeOptions:
 def storage_options(settings: Settings) -> StorageOptions:
     """The stores that the operator configured; never taken from the environment of others."""
     endpoints = tuple(_listed(settings[storage.STORAGE_ENDPOINTS]))
-    configured = (
-        object_stores.S3_ENDPOINT,
-        object_stores.S3_STS_ENDPOINT,
-        object_stores.GCS_BASE_URL,
-        object_stores.AZURE_ENDPOINT,
-    )
-    own = [settings[one] for one in configured]
+    own = [settings[one] for one in ENDPOINTS]
     return StorageOptions(
         s3=_s3(settings),
         gcs=_gcs(settings),
@@ -80,6 +83,31 @@ def bootstrap_catalog(settings: Settings) -> CatalogEntity:
         allowed_locations=tuple(_listed(settings[catalogs.BOOTSTRAP_ALLOWED_LOCATIONS])),
         created_by="headgate",
     )
+
+
+def check_warehouse(settings: Settings) -> None:
+    """Refuse places for tables that no catalog could have."""
+    first = bootstrap_catalog(settings)
+    for location in (first.warehouse, *first.allowed_locations):
+        try:
+            normalize(location)
+        except BadRequest as error:
+            raise BadSetting(
+                f"tables cannot lie in {location}",
+                why=error.why,
+                fix="Choose another directory with --data, or set bootstrap.warehouse",
+            ) from error
+
+
+def check_endpoints(settings: Settings) -> None:
+    """Refuse addresses of object stores that cannot be spoken to."""
+    for setting in ENDPOINTS:
+        if settings[setting] and not _URL.fullmatch(settings[setting]):
+            raise BadSetting(
+                f"setting {setting.name!r} cannot be used",
+                why="it is not of the form https://host[:port]",
+                fix="Correct it; http:// needs the store's allow-http too",
+            )
 
 
 def local_location(path: Path) -> str:

@@ -17,6 +17,7 @@ from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
 from headgate.errors import BadRequest
+from headgate.model.locations import normalize
 from headgate.model.physical import path_segment
 from headgate.model.separators import Governance, check_separator
 from headgate.server_settings import local_location
@@ -126,6 +127,8 @@ def create(  # noqa: PLR0913  one argument for each option
         allowed_locations=allow,
         created_by="operator",
     )
+    for location in (place, *allow):  # before a store is made
+        normalize(location)
     made = with_kernel(run, lambda kernel: create_catalog(kernel, lake, new), writable=True)
     _answer(run, made, "created")
 

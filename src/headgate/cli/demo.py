@@ -19,9 +19,9 @@ from typing import Any, NoReturn
 import click
 
 from headgate.cli import logs
+from headgate.cli.banner import SNIPPETS
 from headgate.cli.options import environment
 from headgate.cli.output import table, to_json
-from headgate.cli.serve import SNIPPETS
 from headgate.errors import HeadgateError, Unavailable, Unsupported
 from headgate.settings.server import LOG_ACCESS
 

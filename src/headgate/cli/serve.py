@@ -1,6 +1,9 @@
 """`headgate serve`: the catalog as a server, in the foreground."""
 
 import functools
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,29 +11,17 @@ import click
 
 from headgate.application import load_application
 from headgate.cli import logs
+from headgate.cli.banner import banner, is_in_memory
 from headgate.cli.options import Run, shared
 from headgate.clock import SystemClock
 from headgate.errors import BadSetting, HeadgateError
 from headgate.http.front import Front
 from headgate.http.origins import is_loopback
 from headgate.server.serving import serve as serve_application
-from headgate.server_settings import bootstrap_catalog, lake_options, token_secret
+from headgate.server_settings import check_endpoints, check_warehouse, lake_options, token_secret
 from headgate.settings import catalogs, server, store
 from headgate.settings.loading import restore
 from headgate.settings.setting import Settings
-from headgate.settings.urls import mask
-from headgate.wiring import DATABASE_FILE
-
-SNIPPETS = """\
-pyiceberg   load_catalog("headgate", type="rest", uri="{url}/iceberg")
-Spark       spark.sql.catalog.headgate=org.apache.iceberg.spark.SparkCatalog
-            spark.sql.catalog.headgate.type=rest
-            spark.sql.catalog.headgate.uri={url}/iceberg
-DuckDB      ATTACH '{catalog}' AS headgate (TYPE iceberg, ENDPOINT '{url}/iceberg',
-            AUTHORIZATION_TYPE none)
-Polars      pl.scan_iceberg(load_catalog("headgate", type="rest",
-            uri="{url}/iceberg").load_table("namespace.table"))
-"""
 
 
 class NotStarted(Exception):
@@ -61,17 +52,38 @@ def serve(run: Run, *, insecure: bool) -> None:
             fix="Listen on 127.0.0.1, or say --insecure",
         )
     check_settings(settings)
+    with _folder_for(settings) as used:
+        _serve(run._replace(settings=used), temporary=used is not settings)
+
+
+@contextmanager
+def _folder_for(settings: Settings) -> Iterator[Settings]:
+    """A store in memory leaves nothing behind, unless somebody chose where."""
+    plain = settings.plain()
+    if not is_in_memory(settings) or plain[store.DATA.name][1] != "default":
+        yield settings
+        return
+    with tempfile.TemporaryDirectory(prefix="headgate-") as folder:
+        yield restore({**plain, store.DATA.name: (Path(folder), "temporary")})
+
+
+def _serve(run: Run, *, temporary: bool) -> None:
+    settings = run.settings
     started = False
 
     def ready(url: str) -> None:
         nonlocal started
         started = True
-        _announce(settings, url)
+        said = banner(settings, url, temporary=temporary)
+        if run.json:
+            said.announce_as_json()
+        else:
+            said.announce()
 
     try:
         serve_application(
             functools.partial(_load, settings.plain()),
-            host=host,
+            host=settings[server.HTTP_HOST],
             port=settings[server.HTTP_PORT],
             processes=settings[server.HTTP_PROCESSES],
             ready=ready,
@@ -86,8 +98,17 @@ def serve(run: Run, *, insecure: bool) -> None:
 def check_settings(settings: Settings) -> None:
     """Refuse settings that fit their types and cannot be used, before anything is made of them."""
     lake_options(settings)
+    check_endpoints(settings)
+    if settings[catalogs.BOOTSTRAP] and not settings[server.READ_ONLY]:
+        check_warehouse(settings)
     if settings[server.TOKEN_SECRET]:
         token_secret(settings)
+    if is_in_memory(settings) and settings[server.HTTP_PROCESSES] > 1:
+        raise BadSetting(
+            f"{settings[server.HTTP_PROCESSES]} processes cannot be used",
+            why="with the backend memory: each would have a store of its own",
+            fix="Use one process, or another backend",
+        )
 
 
 def _load(plain: dict[str, tuple[Any, str]], shared: Path | None) -> Front:
@@ -99,12 +120,3 @@ def _load(plain: dict[str, tuple[Any, str]], shared: Path | None) -> Front:
         access=settings[server.LOG_ACCESS],
     )
     return load_application(settings, shared)
-
-
-def _announce(settings: Settings, url: str) -> None:
-    """Say where everything is, and that it works."""
-    place = mask(settings[store.BACKEND]) or str(settings[store.DATA] / DATABASE_FILE)
-    tables = bootstrap_catalog(settings).warehouse
-    click.echo(f"listening   {url}\nstore       {place}\ntables      {tables}\n")
-    click.echo(SNIPPETS.format(url=url, catalog=settings[catalogs.BOOTSTRAP_CATALOG]))
-    click.echo(f"headgate ready on {url}")

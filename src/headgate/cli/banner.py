@@ -1,0 +1,104 @@
+"""What `headgate serve` says when it is ready: what is true then, for people or for scripts."""
+
+import asyncio
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import click
+
+from headgate import __version__
+from headgate.catalog.calls import CatalogName
+from headgate.catalog.catalogs import find_catalog
+from headgate.cli.output import printable, to_json
+from headgate.errors import HeadgateError, NotFound
+from headgate.server_settings import bootstrap_catalog
+from headgate.settings.catalogs import BOOTSTRAP_CATALOG, BOOTSTRAP_METALAKE
+from headgate.settings.server import READ_ONLY
+from headgate.settings.setting import Settings
+from headgate.settings.store import BACKEND, DATA
+from headgate.settings.urls import mask
+from headgate.wiring import DATABASE_FILE, open_kernel
+
+SNIPPETS = """\
+pyiceberg   load_catalog("headgate", type="rest", uri="{url}/iceberg")
+Spark       spark.sql.catalog.headgate=org.apache.iceberg.spark.SparkCatalog
+            spark.sql.catalog.headgate.type=rest
+            spark.sql.catalog.headgate.uri={url}/iceberg
+DuckDB      ATTACH '{catalog}' AS headgate (TYPE iceberg, ENDPOINT '{url}/iceberg',
+            AUTHORIZATION_TYPE none)
+Polars      pl.scan_iceberg(load_catalog("headgate", type="rest",
+            uri="{url}/iceberg").load_table("namespace.table"))
+"""
+
+
+class Banner(NamedTuple):
+    """What there is to say."""
+
+    url: str
+    store: str
+    tables: str
+    """Where those of the default catalog lie; empty if there is none."""
+    catalog: CatalogName
+    read_only: bool
+    temporary: bool
+    """Everything goes away when the server stops."""
+
+    def announce(self) -> None:
+        """Say where everything is, and that it works."""
+        tables = self.tables or f"there is no catalog {self.catalog} yet"
+        lost = ", for as long as this server runs" if self.temporary else ""
+        click.echo(f"listening   {self.url}{', read-only' if self.read_only else ''}")
+        click.echo(f"store       {printable(self.store)}{lost}")
+        click.echo(f"tables      {printable(tables)}{lost}\n")
+        click.echo(SNIPPETS.format(url=self.url, catalog=self.catalog.catalog))
+        click.echo(f"headgate ready on {self.url}")
+
+    def announce_as_json(self) -> None:
+        """The same in one line."""
+        about = {
+            "url": self.url,
+            "pid": os.getpid(),
+            "version": __version__,
+            "store": self.store,
+            "tables": self.tables or None,
+            "read-only": self.read_only,
+            "temporary": self.temporary,
+        }
+        click.echo(to_json(about))
+
+
+def banner(settings: Settings, url: str, *, temporary: bool) -> Banner:
+    """What is true of a server that just became ready."""
+    return Banner(
+        url=url,
+        store=mask(settings[BACKEND]) or str(settings[DATA] / DATABASE_FILE),
+        tables=_tables(settings),
+        catalog=CatalogName(settings[BOOTSTRAP_METALAKE], settings[BOOTSTRAP_CATALOG]),
+        read_only=settings[READ_ONLY],
+        temporary=temporary,
+    )
+
+
+def is_in_memory(settings: Settings) -> bool:
+    """Nobody but the process that made the store can see it."""
+    return settings[BACKEND] == "memory:"
+
+
+def _tables(settings: Settings) -> str:
+    """As the store says, which may be older than the settings."""
+    if is_in_memory(settings):
+        return bootstrap_catalog(settings).warehouse
+    with ThreadPoolExecutor(1) as aside:  # the server's own loop runs in this thread
+        return aside.submit(asyncio.run, _warehouse(settings)).result()
+
+
+async def _warehouse(settings: Settings) -> str:
+    name = CatalogName(settings[BOOTSTRAP_METALAKE], settings[BOOTSTRAP_CATALOG])
+    try:
+        async with open_kernel(settings, writable=False) as kernel:
+            return (await find_catalog(kernel, name)).warehouse
+    except NotFound:
+        return ""
+    except HeadgateError as error:
+        return f"unknown: {error}"  # the server runs; what is wrong it will say itself

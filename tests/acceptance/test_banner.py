@@ -1,0 +1,90 @@
+"""What `headgate serve` says when it is ready."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+import headgate
+from headgate.testing.headgate_server import HeadgateServer, environment
+
+
+def lines(server: HeadgateServer) -> dict[str, str]:
+    """The first word of each line with the rest."""
+    found = (line.split(maxsplit=1) for line in server.said().splitlines())
+    return {words[0]: words[1] for words in found if len(words) == 2}
+
+
+@contextmanager
+def serving(*options: str, home: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A server of its own that says what it says on a pipe."""
+    command = [sys.executable, "-m", "headgate", "serve", "--port=0", *options]
+    own = environment() | {"HOME": str(home), "XDG_DATA_HOME": str(home / "share")}
+    with subprocess.Popen(command, env=own, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_tables_lie_where_the_catalog_says(tmp_path: Path, processes: str) -> None:
+    """Not where a setting says that a fresh store would have put them."""
+    with HeadgateServer(tmp_path) as server:
+        assert lines(server)["tables"] == f"file://{server.warehouse}"
+    elsewhere = ("--set", "bootstrap.warehouse=s3://bucket/w", "--processes", processes)
+    with HeadgateServer(tmp_path, *elsewhere) as server:
+        said = server.said().rpartition("listening")[2]
+
+    assert f"tables      file://{server.warehouse}\n" in said
+
+
+def test_a_server_that_only_reads_says_so(tmp_path: Path) -> None:
+    """And that there is no catalog if there is none."""
+    with HeadgateServer(tmp_path, "--read-only") as server:
+        said = lines(server)
+
+    assert said["listening"] == f"{server.url}, read-only"
+    assert said["tables"] == "there is no catalog default.main yet"
+
+
+def test_scripts_get_one_line(tmp_path: Path) -> None:
+    """With what they need to go on."""
+    with serving("--json", "--data", str(tmp_path / "data"), home=tmp_path) as process:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        assert httpx.get(f"{ready['url']}/health/ready").status_code == 200
+        process.terminate()
+        assert process.stdout.read() == ""
+
+    assert (ready["pid"], ready["version"]) == (process.pid, headgate.__version__)
+    assert ready["store"] == str(tmp_path / "data" / "headgate.db")
+    assert ready["tables"] == f"file://{tmp_path}/data/warehouse"
+    assert (ready["read-only"], ready["temporary"]) == (False, False)
+    assert process.returncode == 0
+
+
+def test_a_store_in_memory_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Its tables lie in a folder that goes with the server, which says so."""
+    with serving("--backend", "memory:", "--json", home=tmp_path) as process:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        warehouse = Path(ready["tables"].removeprefix("file://"))
+        body = {"name": "t", "schema": {"type": "struct", "fields": []}}
+        url = f"{ready['url']}/iceberg/v1/main/namespaces"
+        httpx.post(url, json={"namespace": ["a"]}).raise_for_status()
+        httpx.post(f"{url}/a/tables", json=body).raise_for_status()
+        assert list(warehouse.rglob("*.metadata.json"))
+
+    assert ready["temporary"]
+    assert not warehouse.exists()
+    assert list(tmp_path.iterdir()) == []
+    with serving("--backend", "memory:", home=tmp_path) as process:
+        assert process.stdout is not None
+        [line] = [line for _, line in zip(range(3), process.stdout, strict=False)][2:]
+        assert line.endswith(", for as long as this server runs\n")
