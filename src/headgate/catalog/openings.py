@@ -17,7 +17,7 @@ from headgate.kernel import operations
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.index import HeadView, Index, open_head
 from headgate.kernel.kernel import Kernel
-from headgate.kernel.pointers import Vector
+from headgate.kernel.pointers import Pointers, Vector
 from headgate.kernel.realms import BY_NAME, REALMS_KEY, check_active
 from headgate.kernel.records import PointerKey
 from headgate.kernel.system import SYSTEM_REALM
@@ -33,6 +33,18 @@ RESOLVE_TRIES_MAX = 16
 R = TypeVar("R")
 
 
+class Heads(NamedTuple):
+    """All pointers that an answer about a catalog depends on, as they were."""
+
+    pointers: Pointers
+    keys: tuple[PointerKey, ...]
+    vector: Vector
+
+    async def holds(self) -> bool:
+        """Whether all are as they were; one read of the database."""
+        return await self.pointers.read_together(self.keys, self.vector) == self.vector
+
+
 class Opened(NamedTuple):
     """A catalog for one call, as it was at one instant after the call arrived."""
 
@@ -42,6 +54,7 @@ class Opened(NamedTuple):
     head: HeadView
     entries: dict[Identifier, Entry]
     """Tables and views that were looked up under this head, by this call or another."""
+    heads: Heads
 
     @property
     def pointer(self) -> str:
@@ -121,7 +134,7 @@ class Openings:
                     known = still
                     continue
                 catalog = still.catalog
-            opened = await self._opened(call, realm, catalog, read[2])
+            opened = await self._opened(call, realm, catalog, read)
             self._remember(name, _Known(realm, catalog, read, opened))
             return opened
         raise BackendUnavailable(
@@ -138,14 +151,16 @@ class Openings:
         return _Known(realm, await self._find_catalog(realm, catalogs, name), vector)
 
     async def _opened(
-        self, call: Call, realm: str, catalog: CatalogEntity, head: int | None
+        self, call: Call, realm: str, catalog: CatalogEntity, vector: Vector
     ) -> Opened:
+        head = vector[2]
         if head is None:
             raise _no_catalog(call.catalog)
         view = await open_head(self._kernel.store, realm, head)
         if view.head.sealed:
             raise _no_catalog(call.catalog)
-        return Opened(call, self._kernel.realm(realm), catalog, view, {})
+        heads = Heads(self._kernel.pointers, _keys(realm, catalog.id), vector)
+        return Opened(call, self._kernel.realm(realm), catalog, view, {}, heads)
 
     async def _realms(self) -> HeadView:
         [value] = await self._kernel.pointers.read([REALMS_KEY])

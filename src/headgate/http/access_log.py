@@ -8,7 +8,7 @@ import asyncio
 import logging
 from typing import Any
 
-from headgate.http.request import Request
+from headgate.http.standing import Answer
 
 WRITE_AFTER_SECONDS = 0.02
 LINES_MAX = 100  # written at once: about a millisecond
@@ -19,37 +19,35 @@ logger = logging.getLogger("headgate.access")
 class Exchange:
     """A request and what came of it."""
 
-    __slots__ = ("at_ms", "bytes", "reads", "request", "route", "seconds", "status")
+    __slots__ = ("answer", "at_ms", "id", "reads", "seconds")
 
-    def __init__(self, request: Request, at_ms: int, seconds: float) -> None:
-        self.request = request
+    def __init__(self, answer: Answer, id: str, at_ms: int, seconds: float, reads: int) -> None:
+        self.answer = answer
+        self.id = id
         self.at_ms = at_ms
         self.seconds = seconds
-        self.route = ""
-        self.status = 0
-        self.bytes = 0
-        self.reads = 0
+        self.reads = reads
 
     def __str__(self) -> str:
-        request = self.request
+        answer, request = self.answer, self.answer.request
         return (
-            f"{request.method} {request.path} {self.status} {self.seconds * 1000:.1f} ms"
-            f" {self.bytes} bytes {self.reads} reads"
-            f" route={self.route} principal={request.principal} request={request.id}"
+            f"{request.method} {request.path} {answer.status} {self.seconds * 1000:.1f} ms"
+            f" {len(answer.body)} bytes {self.reads} reads"
+            f" route={answer.path} principal={request.principal} request={self.id}"
         )
 
     def fields(self) -> dict[str, object]:
         """The same for logs that are lines of JSON."""
-        request = self.request
+        answer, request = self.answer, self.answer.request
         return {
             "method": request.method,
             "path": request.path,
-            "route": self.route,
-            "status": self.status,
+            "route": answer.path,
+            "status": answer.status,
             "ms": round(self.seconds * 1000, 3),
-            "bytes": self.bytes,
+            "bytes": len(answer.body),
             "database_reads": self.reads,
-            "request_id": request.id,
+            "request_id": self.id,
             "principal": request.principal,
         }
 

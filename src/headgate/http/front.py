@@ -36,7 +36,8 @@ from headgate.http.database_reads import count_reads
 from headgate.http.measures import Measures
 from headgate.http.origins import allowed_host, same_origin
 from headgate.http.request import Request, Response, headers_by_name
-from headgate.http.router import Match, Router, Surface, Unmatched
+from headgate.http.router import Match, Route, Router, Surface, Unmatched
+from headgate.http.standing import Answer, StandingAnswers
 from headgate.limits import (
     BODY_BYTES_MAX,
     BODY_SECONDS_MAX,
@@ -91,6 +92,7 @@ class Front:
         self._admission = Admission(options.requests_max, options.request_seconds_max, clock)
         self._log = AccessLog()
         self._compressed = CompressedBodies(COMPRESSED_ANSWERS_BYTES)
+        self._standing = StandingAnswers()
         self._router = Router(())
         self._loop: asyncio.AbstractEventLoop | None = None
         """Kept, because asking for it is a system call before Python 3.12."""
@@ -122,6 +124,21 @@ class Front:
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         began = self._clock.seconds()
         reads = count_reads()
+        answer = await self._standing.find(scope, began)
+        if answer is None:
+            answer = await self._answer(scope, receive)
+            self._standing.keep(scope, answer, began)
+            id = answer.request.id
+        else:
+            id = self._request_id(answer.request.headers.get("x-request-id"))
+        await _send(answer, id, send)
+        seconds = self._clock.seconds() - began
+        self._measures.count(answer.route, answer.path, answer.status, seconds, reads.count)
+        if self._log.wanted and not (answer.route and answer.route.probe):
+            self._log.add(Exchange(answer, id, self._clock.wall_ms(), seconds, reads.count))
+
+    async def _answer(self, scope: Message, receive: Receive) -> Answer:
+        """Find out who answers, and what."""
         request = self._request(scope)
         match = self._router.match(request.method, request.path)
         refusal = self._refusal(scope, request)
@@ -136,16 +153,11 @@ class Front:
             route, path = None, UNMATCHED
             response = _unmatched(match, request)
         body = await self._ready(response, request)
-        await _send(response, body, request, send)
-        seconds = self._clock.seconds() - began
-        self._measures.count(route, path, response.status, seconds, reads.count)
-        if self._log.wanted and not (route and route.probe):
-            exchange = Exchange(request, self._clock.wall_ms(), seconds)
-            exchange.route = path
-            exchange.status = response.status
-            exchange.bytes = len(body)
-            exchange.reads = reads.count
-            self._log.add(exchange)
+        headers = [
+            (name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers
+        ]
+        ground = request.ground if route and _stands(route, response) else None
+        return Answer(request, route, path, response.status, headers, body, ground)
 
     def _refusal(self, scope: Message, request: Request) -> HeadgateError | None:
         """Why this is not even looked at, if so. Browsers send what any page tells them to."""
@@ -317,13 +329,16 @@ def _unmatched(match: Unmatched, request: Request) -> Response:
     return response
 
 
-async def _send(response: Response, body: bytes, request: Request, send: Send) -> None:
-    headers = [
-        (name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers
-    ]
-    headers.append((b"x-request-id", request.id.encode()))
-    await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _stands(route: Route, response: Response) -> bool:
+    if not route.stands or response.status >= 400:
+        return False
+    return all(name.lower() != "cache-control" for name, _ in response.headers)
+
+
+async def _send(answer: Answer, id: str, send: Send) -> None:
+    headers = [*answer.headers, (b"x-request-id", id.encode())]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})
 
 
 def _about(request: Request) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """What a handler gets and gives: requests, responses, and JSON bodies in both directions."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from urllib.parse import unquote_plus
 
 import msgspec
@@ -12,6 +12,14 @@ from headgate.limits import QUERY_PARAMETERS_MAX
 ANONYMOUS = "anonymous"
 
 T = TypeVar("T")
+
+
+class Ground(Protocol):
+    """What an answer rests on besides its request."""
+
+    async def holds(self) -> bool:
+        """Whether it is as it was."""
+        ...
 
 
 class Request(msgspec.Struct, eq=False):
@@ -28,6 +36,8 @@ class Request(msgspec.Struct, eq=False):
     body: bytes = b""
     id: str = ""
     principal: str = ANONYMOUS
+    ground: Ground | None = None
+    """Of its answer, once somebody has read it."""
     _query: dict[str, list[str]] | None = None
     _encoded_query: dict[str, list[str]] | None = None
 

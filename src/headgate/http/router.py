@@ -62,6 +62,9 @@ class Route(msgspec.Struct, frozen=True, eq=False):
     """What can go wrong here besides what can go wrong everywhere."""
     writes: bool = False
     """Changes something: when its time is up, nobody knows whether it did."""
+    stands: bool = False
+    """Its answers are functions of the request and its ground, unless they have a header
+    `cache-control`; files may vanish meanwhile."""
     probe: bool = False
     """Asks about the server itself: is let in when nobody else is, and not logged."""
 

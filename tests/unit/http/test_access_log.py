@@ -13,6 +13,7 @@ from headgate.cli.logs import JsonLines, TextLines
 from headgate.http import access_log
 from headgate.http.access_log import LINES_MAX, AccessLog, Exchange
 from headgate.http.request import Request
+from headgate.http.standing import Answer
 
 
 class Stream(io.StringIO):
@@ -43,12 +44,9 @@ def logged(formatter: logging.Formatter, level: int = logging.NOTSET) -> Iterato
 
 
 def exchange(number: int = 1) -> Exchange:
-    made = Exchange(Request("GET", "/a%2Fb", id=f"id-{number}"), 1_000, 0.0015)
-    made.route = "/{a}"
-    made.status = 200
-    made.bytes = 7
-    made.reads = 2
-    return made
+    request = Request("GET", "/a%2Fb", id=f"id-{number}")
+    answer = Answer(request, None, "/{a}", 200, [], b"1234567")
+    return Exchange(answer, request.id, 1_000, 0.0015, 2)
 
 
 async def test_lines_of_a_moment_are_written_at_once() -> None:

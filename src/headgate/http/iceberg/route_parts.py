@@ -61,3 +61,15 @@ def write(
     """A route that changes something, once however often it is sent with the same key."""
     more["parameters"] = (KEY, *more.get("parameters", ()))
     return Route(method, template, handler, operation, summary, writes=True, **more)
+
+
+def read(
+    method: str,
+    template: str,
+    handler: Handler,
+    operation: str,
+    summary: str,
+    **more: Any,  # noqa: ANN401  whatever else a route has
+) -> Route:
+    """A route that answers from nothing but the catalog."""
+    return Route(method, template, handler, operation, summary, stands=True, **more)

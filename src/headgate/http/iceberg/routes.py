@@ -16,6 +16,7 @@ from headgate.http.iceberg.route_parts import (
     VIEW,
     VIEWS,
     WAREHOUSE,
+    read,
     write,
 )
 from headgate.http.iceberg.table_routes import TABLE_ROUTES
@@ -23,7 +24,7 @@ from headgate.http.router import Route
 from headgate.limits import BODY_BYTES_MAX
 
 _OPERATIONS = (
-    Route(
+    read(
         "GET",
         NAMESPACES,
         namespaces.list_namespaces,
@@ -43,7 +44,7 @@ _OPERATIONS = (
         response=p.NamespaceAnswer,
         errors=(errors.NamespaceExists,),
     ),
-    Route(
+    read(
         "GET",
         NAMESPACE,
         namespaces.load_namespace,
@@ -52,7 +53,7 @@ _OPERATIONS = (
         response=p.NamespaceAnswer,
         errors=NO_NAMESPACE,
     ),
-    Route(
+    read(
         "HEAD",
         NAMESPACE,
         namespaces.namespace_exists,
@@ -82,7 +83,7 @@ _OPERATIONS = (
         errors=(*NO_NAMESPACE, errors.Unprocessable),
     ),
     *TABLE_ROUTES,
-    Route(
+    read(
         "GET",
         VIEWS,
         views.list_views,
@@ -103,7 +104,7 @@ _OPERATIONS = (
         response=p.LoadViewResult,
         errors=(*NO_NAMESPACE, errors.ViewExists),
     ),
-    Route(
+    read(
         "GET",
         VIEW,
         views.load,
@@ -125,7 +126,7 @@ _OPERATIONS = (
         errors=(*NO_VIEW, errors.RequirementFailed),
     ),
     write("DELETE", VIEW, views.drop, "dropView", "Drop a view", status=204, errors=NO_VIEW),
-    Route(
+    read(
         "HEAD",
         VIEW,
         views.exists,
@@ -154,7 +155,7 @@ _OPERATIONS = (
         response=p.LoadViewResult,
         errors=(*NO_NAMESPACE, errors.ViewExists),
     ),
-    Route(
+    read(
         "GET",
         f"{NAMESPACE}/functions",
         functions.list_functions,
@@ -164,7 +165,7 @@ _OPERATIONS = (
         response=p.FunctionList,
         errors=NO_NAMESPACE,
     ),
-    Route(
+    read(
         "GET",
         f"{NAMESPACE}/functions/{{function}}",
         functions.load_function,

@@ -65,7 +65,9 @@ def call_of(service: Service, request: Request) -> Call:
 
 async def open_catalog(service: Service, request: Request) -> Opened:
     """The catalog in the path of a request, as it is now."""
-    return await service.lake.open(call_of(service, request))
+    opened = await service.lake.open(call_of(service, request))
+    request.ground = opened.heads
+    return opened
 
 
 def separator_of(service: Service, opened: Opened) -> str:

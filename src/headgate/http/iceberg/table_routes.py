@@ -19,13 +19,14 @@ from headgate.http.iceberg.route_parts import (
     SNAPSHOTS,
     TABLE,
     TABLES,
+    read,
     write,
 )
 from headgate.http.router import Route
 from headgate.limits import BODY_BYTES_MAX
 
 TABLE_ROUTES = (
-    Route(
+    read(
         "GET",
         TABLES,
         tables.list_tables,
@@ -58,7 +59,7 @@ TABLE_ROUTES = (
         response=p.LoadTableResult,
         errors=(*NO_NAMESPACE, errors.TableExists),
     ),
-    Route(
+    read(
         "GET",
         TABLE,
         tables.load,
@@ -95,7 +96,7 @@ TABLE_ROUTES = (
         status=204,
         errors=NO_TABLE,
     ),
-    Route(
+    read(
         "HEAD",
         TABLE,
         tables.exists,

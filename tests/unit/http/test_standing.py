@@ -1,0 +1,164 @@
+"""Answers that are given again, and when they are not."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from headgate.errors import BackendUnavailable, NotFound
+from headgate.http.front import Front
+from headgate.http.measures import Measures
+from headgate.http.problems import PLAIN
+from headgate.http.request import Request, Response
+from headgate.http.router import Route, Surface
+from headgate.limits import STANDING_SECONDS
+from headgate.testing.manual_clock import ManualClock
+from tests.unit.http.asgi import ask
+
+
+class Rock:
+    """A ground that a test can move."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.moved = False
+        self.broken = False
+
+    async def holds(self) -> bool:
+        self.asked += 1
+        if self.broken:
+            raise BackendUnavailable("the database cannot be read")
+        return not self.moved
+
+
+class Service:
+    """A handler that counts its answers."""
+
+    def __init__(self) -> None:
+        self.ground = Rock()
+        self.answers = 0
+        self.headers: list[tuple[str, str]] = []
+        self.error: NotFound | None = None
+
+
+async def _tell(service: Service, request: Request) -> Response:
+    service.answers += 1
+    request.ground = service.ground
+    request.principal = "ann"
+    if service.error:
+        raise service.error
+    return Response(200, b"%d" % service.answers, [("ETag", "1"), *service.headers])
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def front(service: Service, clock: ManualClock) -> AsyncIterator[Front]:
+    routes = [
+        Route("GET", "/stands/{name}", _tell, "stands", stands=True),
+        Route("POST", "/stands/{name}", _tell, "writes", stands=True),
+        Route("GET", "/falls/{name}", _tell, "falls"),
+    ]
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Sequence[Surface]]:
+        yield [Surface("", routes, service, PLAIN)]
+
+    async with Front(opening, clock, Measures(), seed=1) as front:
+        yield front
+
+
+async def told(front: Front, target: str = "/stands/a", **headers: str) -> bytes:
+    return (await ask(front, "GET", target, cut=False, **headers)).body
+
+
+async def test_an_answer_is_given_again_while_its_ground_holds(
+    front: Front, service: Service
+) -> None:
+    """The second request costs one look at the ground, and no work."""
+    first = await ask(front, "GET", "/stands/a")
+    again = await ask(front, "GET", "/stands/a")
+
+    assert (first.body, again.body) == (b"1", b"1")
+    assert first.headers.pop("x-request-id") != again.headers.pop("x-request-id")
+    assert again.headers == first.headers
+    assert (service.answers, service.ground.asked) == (1, 1)
+
+
+async def test_an_answer_falls_with_its_ground(front: Front, service: Service) -> None:
+    """What moved is seen by the next request."""
+    await told(front)
+    service.ground.moved = True
+    assert await told(front) == b"2"
+
+    service.ground = Rock()
+    assert await told(front) == b"3"
+    assert await told(front) == b"3"
+
+
+@pytest.mark.parametrize(
+    ("target", "headers"),
+    [
+        ("/stands/b", {}),
+        ("/stands/a?x=1", {}),
+        ("/stands/a", {"authorization": "Bearer other"}),
+        ("/stands/a", {"if_none_match": "1"}),
+    ],
+)
+async def test_another_request_has_another_answer(
+    front: Front, target: str, headers: dict[str, str]
+) -> None:
+    """Whatever differs might matter."""
+    await told(front)
+
+    assert await told(front, target, **headers) == b"2"
+    assert await told(front) == b"1"
+
+
+async def test_nothing_stands_for_long(front: Front, clock: ManualClock) -> None:
+    """Files vanish without a pointer moving."""
+    await told(front)
+    clock.advance(STANDING_SECONDS * 1000 + 1)
+
+    assert await told(front) == b"2"
+
+
+async def test_what_is_not_said_to_stand_does_not(front: Front, service: Service) -> None:
+    """Other routes, other methods, private answers and errors are worked out each time."""
+    for method, target in [("GET", "/falls/a"), ("POST", "/stands/a")]:
+        before = service.answers
+        await ask(front, method, target)
+        await ask(front, method, target)
+        assert service.answers == before + 2, target
+    service.headers = [("Cache-Control", "private")]
+    assert await told(front) != await told(front)
+    service.headers = []
+    service.error = NotFound("it is not there")
+    assert (await ask(front, "GET", "/stands/a")).status == 404
+    service.error = None
+    assert (await ask(front, "GET", "/stands/a")).status == 200
+
+
+async def test_a_ground_that_cannot_be_looked_at_does_not_hold(
+    front: Front, service: Service
+) -> None:
+    """The handler then says what is wrong."""
+    await told(front)
+    service.ground.broken = True
+
+    assert await told(front) == b"2"
+
+
+async def test_a_client_gets_its_own_request_id_back(front: Front) -> None:
+    """Also with an answer that stands."""
+    for _ in range(2):
+        answer = await ask(front, "GET", "/stands/a", x_request_id="mine")
+        assert answer.headers["x-request-id"] == "mine"
