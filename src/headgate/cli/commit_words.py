@@ -1,6 +1,6 @@
 """Commits in words: objects for scripts, sentences for people."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from headgate.catalog.naming import CATALOGS, FUNCTIONS, NAMES, NAMESPACES, RELATIONS, ROOT
@@ -62,6 +62,29 @@ def sentence(commit: Commit, realm: str) -> str:
             key = printable(_shown(_key(commit, entry)))
             lines.append(f"    {entry.kind:7}  {printable(entry.index)}  {key}")
     return "\n".join(lines)
+
+
+def is_about(commit: Commit, name: str) -> bool:
+    """Whether a note names this table, view or namespace, or anything in it."""
+    inside = f"{name}."
+    return any(
+        one == name or one.startswith(inside)
+        for group in commit.groups
+        for one in _names(group.note)
+    )
+
+
+def _names(note: object) -> Iterator[str]:
+    """What a note is about, with dots between the levels."""
+    match note:
+        case {"do": "transaction", "changes": [*changes]}:
+            for change in changes:
+                yield from _names(change)
+        case {"do": str(), "name": [*name], **more}:
+            yield _dotted(name)
+            to = more.get("to")
+            if isinstance(to, list):
+                yield _dotted(to)
 
 
 def in_words(note: object) -> str:

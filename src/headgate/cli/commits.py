@@ -2,7 +2,7 @@
 
 import contextlib
 import heapq
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from headgate.errors import PointerNotFound
 from headgate.ids import time_ms
@@ -11,10 +11,17 @@ from headgate.kernel.records import PointerKey
 from headgate.limits import CLOCK_BEHIND_MS_MAX
 
 
-async def newest(log: CommitLog, keys: Sequence[PointerKey], limit: int) -> list[Commit]:
-    """The newest commits of these pointers together, oldest first."""
+async def newest(
+    log: CommitLog,
+    keys: Sequence[PointerKey],
+    limit: int,
+    wanted: Callable[[Commit], bool] = lambda _: True,
+) -> list[Commit]:
+    """The newest commits of these pointers together that are wanted, oldest first."""
     found: list[Commit] = []
     async for commit in merged([log.newest_first(key) for key in keys], -1):
+        if not wanted(commit):
+            continue
         found.append(commit)
         if len(found) == limit:
             break

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import click
 
-from headgate.cli.commit_words import described, sentence
+from headgate.catalog.calls import CatalogName
+from headgate.catalog.catalogs import find_catalog
+from headgate.cli.commit_words import CATALOG_POINTERS, described, is_about, sentence
 from headgate.cli.commits import newest, since, unseen
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
@@ -18,6 +20,7 @@ from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import Commit
 from headgate.kernel.records import PointerKey
 from headgate.kernel.system import SYSTEM_REALM
+from headgate.settings.catalogs import BOOTSTRAP_METALAKE
 
 LAST_COMMITS = 50
 POLL_SECONDS = 1.0
@@ -30,10 +33,24 @@ class Wanted(NamedTuple):
     pointer: str | None
     since: int | None
     limit: int | None
+    catalog: CatalogName | None = None
+    name: str | None = None
+
+    def has(self, commit: Commit) -> bool:
+        """Whether to show a commit of a pointer that is shown."""
+        return self.name is None or is_about(commit, self.name)
 
 
 @click.command()
 @click.option("--realm", metavar="NAME", help="Only this realm; a name or an id.")
+@click.option(
+    "--catalog", metavar="NAME", help="Only what happened in this catalog: NAME or METALAKE.NAME."
+)
+@click.option(
+    "--name",
+    metavar="NAME",
+    help="Only what is about this table, view or namespace, or in it: a, a.b or a.b.t.",
+)
 @click.option("--pointer", metavar="NAME", help="Only pointers of this name.")
 @click.option(
     "--since", metavar="ID", type=click.IntRange(min=0), help="Only what came after this commit."
@@ -47,18 +64,26 @@ class Wanted(NamedTuple):
 )
 @click.option("--follow", is_flag=True, help="Go on with new commits until interrupted.")
 @shared
-def log(run: Run, *, follow: bool, **wanted: str | int | None) -> None:
+def log(run: Run, *, follow: bool, catalog: str | None, **wanted: str | int | None) -> None:
     """Print the commits of all realms, oldest first.
 
     With --json each commit is an object on a line of its own; ids are text. Keys of names say what
     they name and the id of the namespace it is in. The parts of other keys are separated by NUL,
     shown as / without --json. Bytes that are no UTF-8 are shown as escapes.
     """
-    viewer = Viewer(Wanted(**wanted), json=run.json)  # type: ignore[arg-type]  # click checked them
+    chosen = Wanted(**wanted)  # type: ignore[arg-type]  # click checked them
+    if catalog is not None:
+        chosen = chosen._replace(catalog=_catalog_name(catalog, run.settings[BOOTSTRAP_METALAKE]))
+    viewer = Viewer(chosen, json=run.json)
     work = viewer.follow if follow else viewer.show
     stopped = (KeyboardInterrupt, asyncio.CancelledError) if follow else ()
     with contextlib.suppress(*stopped):
         with_kernel(run, work, writable=False)
+
+
+def _catalog_name(text: str, default: str) -> CatalogName:
+    metalake, _, catalog = text.rpartition(".")  # no catalog's name has a dot
+    return CatalogName(metalake or default, catalog)
 
 
 class Viewer:
@@ -91,13 +116,18 @@ class Viewer:
 
     async def _present(self, kernel: Kernel, keys: list[PointerKey]) -> list[Commit]:
         if self._wanted.since is None:
-            return await newest(kernel.log, keys, self._wanted.limit or LAST_COMMITS)
-        return await since(kernel.log, keys, self._wanted.since)
+            limit = self._wanted.limit or LAST_COMMITS
+            return await newest(kernel.log, keys, limit, self._wanted.has)
+        found = await since(kernel.log, keys, self._wanted.since)
+        return [commit for commit in found if self._wanted.has(commit)]
 
     async def _pointers(self, kernel: Kernel) -> list[PointerKey]:
         """The pointers to show; realms and pointers may come and go meanwhile."""
         self._realms = {one.id: one.name for one in await kernel.realms.list()}
         keys = await kernel.log.pointers(await self._realm_id(kernel))
+        if self._wanted.catalog is not None:
+            found = await find_catalog(kernel, self._wanted.catalog)
+            keys = [key for key in keys if key.name.startswith(f"{CATALOG_POINTERS}{found.id}/")]
         name = self._wanted.pointer
         chosen = [key for key in keys if name in {None, key.name}]
         if name is not None and not chosen:
@@ -116,6 +146,8 @@ class Viewer:
     def _print(self, commits: list[Commit]) -> None:
         for commit in commits:
             self._seen[PointerKey(commit.realm, commit.pointer)] = commit.id
+            if not self._wanted.has(commit):
+                continue
             if self._json:
                 click.echo(to_json(described(commit)))
             else:

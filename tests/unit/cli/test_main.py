@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -106,6 +107,22 @@ def test_settings_are_a_table_for_people(capsys: Capture, tmp_path: Path) -> Non
         "config",
         "file",
     ]
+
+
+def test_settings_fit_a_terminal(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every setting is there with its value, its help and where the value comes from."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((300, 50)))
+    assert run(["settings", "--data", "/" + "long/" * 40, "--set", "cache.bytes=1"]) == 0
+
+    shown = capsys.readouterr().out
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert "  cache.bytes = 1 bytes\n" in shown
+    assert "(from --set; default:" in shown
+    for family in FAMILIES.values():
+        for one in family:
+            assert any(line.startswith(f"  {one.name} = ") for line in lines), one.name
 
 
 def test_without_a_command_there_is_help(capsys: Capture) -> None:
