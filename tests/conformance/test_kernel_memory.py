@@ -5,9 +5,9 @@ import random
 from collections.abc import Sequence
 
 from headgate.kernel.backend import Backend
+from headgate.kernel.forwarding import ForwardingBackend
 from headgate.kernel.records import Outcome, PointerKey, Row, Swap
 from headgate.testing.faults import TornBackend, TwoStepBackend
-from headgate.testing.forwarding import ForwardingBackend
 from tests.conformance.kernel_nodes import ALL_FAULTS, NO_CACHE, TINY_CACHE, KernelSuite
 
 TURNS_MAX = 60

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from headgate.kernel.backend import Backend
+from headgate.kernel.forwarding import ForwardingBackend
 from headgate.kernel.records import EMPTY, Outcome, PointerKey, Row, Swap
 from headgate.testing.faults import Fault, Faults, FaultyBackend, TwoStepBackend
-from headgate.testing.forwarding import ForwardingBackend
 from headgate.testing.histories import race
 from headgate.testing.linearizability import check
 from headgate.testing.row_conformance import versioned

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Collection, Sequence
 
 from headgate.kernel.backend import Backend
+from headgate.kernel.forwarding import ForwardingBackend, closing
 from headgate.kernel.records import (
     WHOLE,
     Outcome,
@@ -14,7 +15,6 @@ from headgate.kernel.records import (
     ScannedRow,
     Swap,
 )
-from headgate.testing.forwarding import ForwardingBackend, closing
 
 WRITING_VERBS = ("commit", "write", "insert", "update")
 

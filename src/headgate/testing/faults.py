@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from headgate.errors import BackendUnavailable, HeadgateError, OutcomeUnknown
 from headgate.kernel.backend import Backend
+from headgate.kernel.forwarding import ForwardingBackend, closing
 from headgate.kernel.records import (
     WHOLE,
     Outcome,
@@ -21,7 +22,6 @@ from headgate.kernel.records import (
     ScannedRow,
     Swap,
 )
-from headgate.testing.forwarding import ForwardingBackend, closing
 
 T = TypeVar("T")
 

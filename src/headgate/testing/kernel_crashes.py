@@ -8,6 +8,7 @@ import pytest
 
 from headgate.errors import OutcomeUnknown, Unavailable
 from headgate.kernel.draft import Draft
+from headgate.kernel.forwarding import ForwardingBackend
 from headgate.kernel.kernel import Kernel, KernelOptions
 from headgate.kernel.objects import Foreign
 from headgate.kernel.records import PointerKey
@@ -18,7 +19,6 @@ from headgate.testing.faults import (
     FaultyBackend,
     TwoStepBackend,
 )
-from headgate.testing.forwarding import ForwardingBackend
 from headgate.testing.kernels import entropy
 
 WIDTH = 200  # entries of one commit: several pages

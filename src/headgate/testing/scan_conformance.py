@@ -10,6 +10,7 @@ import pytest
 
 from headgate.errors import PointerNotFound
 from headgate.kernel.backend import Backend
+from headgate.kernel.forwarding import closing
 from headgate.kernel.records import (
     EMPTY,
     Outcome,
@@ -20,7 +21,6 @@ from headgate.kernel.records import (
     Swap,
 )
 from headgate.limits import ROW_BYTES_MAX
-from headgate.testing.forwarding import closing
 from headgate.testing.row_conformance import ID_EDGES, immutable, large, versioned
 
 MANY = 2_500  # more than fits in one batch of a scan, as far as we know

@@ -14,6 +14,7 @@ from headgate.errors import (
     CorruptRow,
     NewerFormat,
 )
+from headgate.kernel.forwarding import ForwardingBackend
 from headgate.kernel.kernel import LEVEL, Kernel, KernelOptions
 from headgate.kernel.levels import LEVEL_ROW, FormatLevel
 from headgate.kernel.realms import REALMS_KEY
@@ -21,7 +22,6 @@ from headgate.kernel.records import EMPTY
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.limits import CLOCK_BEHIND_MS_MAX, IDLE_LANES_MAX, LEASE_MS
 from headgate.testing.faults import Fault
-from headgate.testing.forwarding import ForwardingBackend
 from headgate.testing.kernels import (
     POINTER,
     Rig,

@@ -11,6 +11,7 @@ from headgate.errors import CommitTimedOut
 from headgate.ids import IdGenerator
 from headgate.kernel.commit import CommitOptions
 from headgate.kernel.draft import Draft
+from headgate.kernel.forwarding import ForwardingBackend
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.leases import NodeLeases
@@ -23,7 +24,6 @@ from headgate.limits import (
     LEASE_RENEW_MS,
 )
 from headgate.testing.faults import Fault
-from headgate.testing.forwarding import ForwardingBackend
 from headgate.testing.kernels import (
     INDEX,
     POINTER,

@@ -9,12 +9,12 @@ import pytest
 from headgate.backends.memory import MemoryBackend
 from headgate.errors import BackendUnavailable
 from headgate.kernel.backend import Backend
+from headgate.kernel.forwarding import ForwardingBackend
 from headgate.kernel.pointers import Pointers, Vector
 from headgate.kernel.records import EMPTY, Outcome, PointerKey, Swap
 from headgate.limits import CONFIRMING_READS_MAX
 from headgate.testing.counting import CountingBackend
 from headgate.testing.faults import TornBackend
-from headgate.testing.forwarding import ForwardingBackend
 
 KEYS = [PointerKey("r", name) for name in ("a", "b", "c")]
 A, B, C = KEYS

@@ -10,9 +10,9 @@ import pytest
 
 from headgate.backends.memory import MemoryBackend
 from headgate.errors import BackendUnavailable, OutcomeUnknown
+from headgate.kernel.forwarding import ForwardingBackend
 from headgate.kernel.records import EMPTY, Outcome, PointerKey, Row, Swap
 from headgate.testing.faults import Crashed, Fault, Faults, FaultyBackend
-from headgate.testing.forwarding import ForwardingBackend
 from headgate.testing.histories import Recorder, race
 from headgate.testing.linearizability import Kind, Operation, Violation, check
 from tests.conftest import FULL
