@@ -49,6 +49,9 @@ class StorageCredential(NamedTuple):
     prefix: str
     config: dict[str, str]
 
+    def __repr__(self) -> str:
+        return f"StorageCredential({self.prefix!r}, {{{', '.join(self.config)}: ***}})"
+
 
 class Storage(Protocol):
     """All stores this server may use."""

@@ -31,8 +31,7 @@ class StorageGateway:
         return self._vending.config(location)
 
     async def credentials(self, location: str, *, write: bool) -> list[StorageCredential]:
-        found = await self._vending.credentials(location, write=write)
-        return [StorageCredential(one.prefix, one.config) for one in found]
+        return await self._vending.credentials(location, write=write)
 
     def credential_generation(self, location: str) -> str:
         return self._vending.generation(location)

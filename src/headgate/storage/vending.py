@@ -7,8 +7,7 @@ import asyncio
 import hashlib
 from collections.abc import Mapping
 
-from msgspec import Struct
-
+from headgate.catalog.ports import StorageCredential
 from headgate.clock import Clock
 from headgate.storage import endpoints
 from headgate.storage.options import AzureOptions, GcsOptions, S3Options, StorageOptions
@@ -17,16 +16,6 @@ from headgate.storage.session_policy import session_policy
 from headgate.storage.sts import TemporaryKeys, assume_role, sts_endpoint
 
 CACHED_MAX = 10_000  # credentials of half a life time
-
-
-class StorageCredential(Struct, frozen=True):
-    """What a client needs for locations that begin with `prefix`."""
-
-    prefix: str
-    config: dict[str, str]
-
-    def __repr__(self) -> str:
-        return f"StorageCredential({self.prefix!r}, {{{', '.join(self.config)}: ***}})"
 
 
 class StorageVending:

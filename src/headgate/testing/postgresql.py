@@ -2,19 +2,17 @@
 
 import itertools
 import os
-import random
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
+
+from headgate.testing.private_server import PrivateServer, free_port
 
 StopMode = Literal["fast", "immediate"]
 
-PORTS = range(20_000, 32_000)  # below the ports that the system hands out to clients
 START_ATTEMPTS = 5  # another process may take the port first
 BINARIES = (
     "/usr/lib/postgresql/*/bin",
@@ -24,7 +22,7 @@ BINARIES = (
 MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108  fsync stays on and costs next to nothing
 
 
-class PostgresqlServer:
+class PostgresqlServer(PrivateServer):
     """One server with its data in a folder of its own.
 
     `immediate` is a crash: connections break and the next start recovers. `fast` undoes what runs.
@@ -40,29 +38,13 @@ class PostgresqlServer:
         self.log = self._folder / "log"
         self.port = 0
 
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.remove()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.remove()
-
     def start(self) -> None:
         """Start, for the first time with new data and on a free port; ready when it returns."""
         if not self.data.exists():
             self._create_data()
         attempts = 1 if self.port else START_ATTEMPTS
         for attempt in range(1, attempts + 1):
-            port = self.port or _free_port()
+            port = self.port or free_port()
             try:
                 self._control("start", "-l", str(self.log), "-o", self._options(port))
             except RuntimeError:
@@ -160,14 +142,3 @@ def _parent(folder: Path | None) -> Path | None:
     if folder is None and os.access(MEMORY_FOLDER, os.W_OK):
         return MEMORY_FOLDER
     return folder
-
-
-def _free_port() -> int:
-    while True:
-        port = random.choice(PORTS)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port

@@ -2,51 +2,32 @@
 
 import http.client
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from urllib.parse import urlsplit
 
 import platformdirs
 
-PORTS = range(20_000, 32_000)  # below the ports that the system hands out to clients
+from headgate.testing.private_server import PrivateServer, free_port
+
 START_SECONDS = 60
 STOP_SECONDS = 10
 BUILD_SECONDS = 1800
 
 
-class StoreProcess:
-    """Started by `with`; ready then."""
+class StoreProcess(PrivateServer):
+    """What it runs, and when it is ready, say the classes of the stores."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="headgate-store-"))
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        try:
-            self._start()
-        except BaseException:
-            self._remove()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._remove()
 
     def command(self) -> list[str]:
         """What to run."""
@@ -60,7 +41,7 @@ class StoreProcess:
         """Whether it serves by now; it may listen before. OSError means that it does not."""
         raise NotImplementedError
 
-    def _start(self) -> None:
+    def start(self) -> None:
         log = self.folder / "log"
         with log.open("wb") as output:
             self._process = subprocess.Popen(  # noqa: S603  the command of a subclass
@@ -84,7 +65,7 @@ class StoreProcess:
         except (OSError, http.client.HTTPException):
             return False
 
-    def _remove(self) -> None:
+    def remove(self) -> None:
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
             try:
@@ -131,15 +112,3 @@ def _run(tool: str, *arguments: str, **environment: str) -> None:
     subprocess.run(  # noqa: S603  the arguments are written in this package
         [path, *arguments], check=True, env=os.environ | environment, timeout=BUILD_SECONDS
     )
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    while True:
-        port = random.choice(PORTS)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port

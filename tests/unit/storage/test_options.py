@@ -1,7 +1,8 @@
+from headgate.catalog.ports import StorageCredential
 from headgate.clock import SystemClock
 from headgate.storage.options import AzureOptions, GcsOptions, S3Options, StorageOptions
 from headgate.storage.sigv4 import Keys
-from headgate.storage.vending import StorageCredential, StorageVending
+from headgate.storage.vending import StorageVending
 
 SECRET = "hush"
 OPTIONS = StorageOptions(
