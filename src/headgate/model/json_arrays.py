@@ -9,6 +9,7 @@ from headgate.errors import BadMetadata
 from headgate.model.json_values import Json, decode
 
 VIEW_ABOVE_BYTES = 1 << 16  # shorter ones are copied, so as not to keep a whole file alive
+PIECE_BYTES_MIN = 1 << 14  # shorter ones grow, so that there are few
 PIECES_MAX = 64  # then they are joined, so that a long row of appends stays cheap to encode
 
 T = TypeVar("T")
@@ -17,17 +18,20 @@ T = TypeVar("T")
 class JsonArray:
     """An array in its encoded form. Never changes; equal to another with the same bytes."""
 
-    __slots__ = ("_last", "_pieces")
+    __slots__ = ("_count", "_last", "_pieces")
 
     def __init__(self, pieces: tuple[Json, ...] = (), last: Json | None = None) -> None:
         self._pieces = pieces  # each is one element or more, separated by commas
         self._last = last
+        self._count: int | None = None  # until somebody asks
 
     @classmethod
     def of(cls, elements: Iterable[Json]) -> Self:
         """An array of elements, each encoded."""
-        joined = b",".join(elements)
-        return cls((joined,)) if joined else cls()
+        each = tuple(elements)
+        array = cls((b",".join(each),)) if each else cls()
+        array._count = len(each)  # noqa: SLF001  its own class
+        return array
 
     @classmethod
     def parse(cls, data: Json, what: str) -> Self:
@@ -38,11 +42,15 @@ class JsonArray:
         inner = view[1:-1]
         if inner.nbytes > VIEW_ABOVE_BYTES:
             return cls((inner,))
-        return cls.of((bytes(inner).strip(),))
+        copied = bytes(inner).strip()
+        return cls((copied,)) if copied else cls()
 
     def appended(self, element: Json) -> Self:
         """This array with one element more at its end."""
-        return type(self)(self._with(element), element)
+        longer = type(self)(self._with(element), element)
+        if self._count is not None:
+            longer._count = self._count + 1  # noqa: SLF001  its own class
+        return longer
 
     def elements(self) -> list[Raw]:
         """The elements, each still encoded."""
@@ -68,8 +76,15 @@ class JsonArray:
         yield b"]"
 
     def _with(self, element: Json) -> tuple[Json, ...]:
-        joined = len(self._pieces) >= PIECES_MAX
-        return (*((b",".join(self._pieces),) if joined else self._pieces), element)
+        pieces = self._pieces
+        if pieces and _size(pieces[-1]) < PIECE_BYTES_MIN:
+            return (*pieces[:-1], b",".join((pieces[-1], element)))
+        return (*((b",".join(pieces),) if len(pieces) >= PIECES_MAX else pieces), element)
+
+    def __len__(self) -> int:
+        if self._count is None:
+            self._count = len(self.elements()) if self._pieces else 0
+        return self._count
 
     def __bool__(self) -> bool:
         return bool(self._pieces)

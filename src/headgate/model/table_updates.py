@@ -151,10 +151,10 @@ def _defaults(table: TableMetadata) -> tuple[int, int, int]:
 
 def _logged(table: TableMetadata, entry: MetadataLogEntry) -> JsonArray:
     kept = logged_files_max(table.properties) - 1
-    earlier = table.metadata_log.elements()
-    if len(earlier) <= kept:
-        return table.metadata_log.appended(encode(entry))
-    return JsonArray.of((*earlier[len(earlier) - kept :], encode(entry)))
+    log = table.metadata_log
+    if len(log) <= kept:
+        return log.appended(encode(entry))
+    return JsonArray.of((*log.elements()[len(log) - kept :], encode(entry)))
 
 
 def _check_version(version: int) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from headgate.errors import BadMetadata, RequirementFailed
-from headgate.model.json_arrays import PIECES_MAX
 from headgate.model.snapshots import RECENT_MAX, Ref
 from headgate.model.table_metadata import TableMetadata, parse, snapshot
 from headgate.model.table_metadata import encode as encoded
@@ -65,8 +64,8 @@ def test_an_append_moves_main_and_is_noted_in_history() -> None:
 
 
 def test_many_appends_are_all_there() -> None:
-    """More than are kept apart, or joined at once; ids stay unique over all of them."""
-    count = 2 * max(PIECES_MAX, RECENT_MAX) + 3
+    """More than are kept apart; ids stay unique over all of them."""
+    count = 2 * RECENT_MAX + 3
     metadata = with_snapshots(count)
 
     assert ids(metadata) == history(metadata) == list(range(1, count + 1))
