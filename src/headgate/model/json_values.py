@@ -1,5 +1,6 @@
 """JSON as metadata holds it: what is kept is kept byte by byte, what is read is checked."""
 
+import re
 from functools import cache
 from typing import Annotated, Any, TypeVar
 
@@ -17,6 +18,7 @@ Json = bytes | memoryview | Raw
 """Encoded JSON; a `Raw` or a view keeps the whole file alive that it is a part of."""
 
 encode = msgspec.json.Encoder().encode
+_NAME = re.compile(rb'\s*[{,]\s*("(?:[^"\\]|\\.)*")\s*:\s*')  # of the next member
 _decoder = cache(msgspec.json.Decoder)  # to make one takes longer than most decoding
 
 
@@ -48,6 +50,30 @@ def reason(broken: Exception) -> str:
 def members(data: Json, what: str, error: type[InvalidInput] = BadMetadata) -> dict[str, Raw]:
     """The members of an object, each still encoded."""
     return decode(data, dict[str, Raw], what, error)
+
+
+def unique_members(data: bytes, what: str) -> dict[str, Raw]:
+    """The same of an object in which no name stands twice: readers would differ on its meaning.
+
+    The text is walked along the members that were found, so one that was overwritten shows.
+    """
+    found = members(data, what)
+    position = 0
+    for name, value in found.items():
+        written = _NAME.match(data, position)
+        if not written or decode(written[1], str, what) != name:
+            break
+        if not data.startswith(memoryview(value), written.end()):
+            break
+        position = written.end() + memoryview(value).nbytes
+    repeated = _NAME.match(data, position)
+    if repeated:
+        raise BadMetadata(
+            f"Cannot parse {what}",
+            why=f"the member {decode(repeated[1], str, what)!r} stands in it more than once",
+            fix="Keep one of them",
+        )
+    return found
 
 
 def builtins(value: object, what: str) -> object:

@@ -11,7 +11,7 @@ from uuid import NAMESPACE_URL, uuid5
 from msgspec import Raw, Struct
 
 from headgate.errors import BadMetadata
-from headgate.model import partitioning, sorting
+from headgate.model import partitioning, schemas, sorting
 from headgate.model.definitions import (
     ORDER_ID,
     SCHEMA_ID,
@@ -24,7 +24,7 @@ from headgate.model.definitions import (
     parse_definitions,
 )
 from headgate.model.json_arrays import EMPTY, JsonArray
-from headgate.model.json_values import Int32, Int64, Json, Object, decode, members
+from headgate.model.json_values import Int32, Int64, Json, Object, decode, unique_members
 from headgate.model.json_values import encode as encode_json
 from headgate.model.snapshots import MAIN, NO_SNAPSHOTS, Ref, Snapshots, parse_refs
 from headgate.model.snapshots import encode_refs as encode_ref_map
@@ -120,7 +120,7 @@ def parse(data: bytes) -> TableMetadata:
     What can be seen only by reading all snapshots is checked at once in files of ordinary
     length; who takes a file from elsewhere calls `verify`.
     """
-    found = members(data, "table metadata")
+    found = unique_members(data, "table metadata")
     known = {
         name: value
         for name, value in found.items()
@@ -155,11 +155,18 @@ def parse(data: bytes) -> TableMetadata:
         **_parse_arrays(known),
     )
     if len(data) <= VERIFIED_AT_ONCE_BYTES_MAX:
-        verify(metadata)
+        _verify_snapshots(metadata)
     return metadata
 
 
 def verify(metadata: TableMetadata) -> None:
+    """What `parse` leaves out to be quick: schemas are sound too, in files of any length."""
+    for schema in metadata.schemas:
+        schemas.columns(schema.value)
+    _verify_snapshots(metadata)
+
+
+def _verify_snapshots(metadata: TableMetadata) -> None:
     """Everything that metadata points at is there, and no snapshot is newer than the table."""
     newest, last = metadata.snapshots.newest_sequence_number(), metadata.last_sequence_number
     if newest > last:

@@ -350,6 +350,36 @@ def test_a_long_file_is_verified_by_who_registers_it() -> None:
         verify(metadata)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        (b'"format-version":2', b'"format-version":1,"format-version":2', "format-version"),
+        (b'"format-version":2', b'"format-version":2, "format-version" : 2', "format-version"),
+        (b'"last-updated-ms"', b'"location":"s3://b/x",\n"last-updated-ms"', "location"),
+        (b'"last-updated-ms"', b'"l\\u006fcation":"s3://b/x","last-updated-ms"', "location"),
+        (b'"last-updated-ms"', b'"x":1,"x":1,"y":1,"last-updated-ms"', "x"),
+    ],
+)
+def test_a_member_that_stands_twice_is_refused(old: bytes, new: bytes, name: str) -> None:
+    """One reader takes the first and another the last."""
+    data = encode(with_snapshots(1))
+    parse(data)
+
+    with pytest.raises(BadMetadata, match=f"the member '{name}' stands in it more than once"):
+        parse(data.replace(old, new, 1))
+
+
+def test_columns_with_the_same_id_are_not_registered() -> None:
+    """In any of the schemas, current or not."""
+    file = document(table())
+    fields = file["schemas"][0]["fields"]
+    double = {"type": "struct", "schema-id": 7, "fields": [*fields, {**fields[0], "name": "other"}]}
+    metadata = reread({**file, "schemas": [*file["schemas"], double]})
+
+    with pytest.raises(BadMetadata, match="multiple fields with id 1: id and other"):
+        verify(metadata)
+
+
 def test_the_last_slashes_of_a_location_do_not_count() -> None:
     """As Iceberg reads it, so that one place has one name."""
     assert reread(document(table()) | {"location": f"{LOCATION}//"}) == table()
