@@ -1,5 +1,6 @@
 """Connections to the file: their settings, how they wait for locks, and the schema's upgrade."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,7 +54,8 @@ def create_and_connect(
 ) -> apsw.Connection:
     """A connection to a file that is made if need be, and whose schema is brought up to date."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(path)
     except OSError as error:
         raise BackendUnavailable(
             cannot_open(path),
@@ -71,6 +73,12 @@ def create_and_connect(
     except apsw.Error as error:
         raise failures.certain(error, cannot_open(path)) from error
     return connection
+
+
+def _make_private(path: Path) -> None:
+    """A new file, which only its owner can read: SQLite gives the files beside it the same mode."""
+    with suppress(FileExistsError):  # one that is there is left alone, and so are its locks
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def migrate(connection: apsw.Connection, migrations: list[Migration], path: Path) -> None:
