@@ -1,0 +1,59 @@
+"""The page on several catalogs, followed."""
+
+import shlex
+from pathlib import Path
+
+import duckdb
+import httpx
+import pytest
+from pyiceberg.catalog import Catalog
+
+from headgate.testing.headgate_server import HeadgateServer
+from tests.acceptance.test_how_to import DOCUMENTED_URL, HOW_TO, blocks, headgate, run
+from tests.clients.test_duckdb import EXTENSIONS, extension
+
+PAGE = HOW_TO / "use-several-catalogs.md"
+
+# The programs leave the closing of connections to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+
+def commands(block: str) -> list[list[str]]:
+    """What is behind `headgate` on each line."""
+    return [shlex.split(line)[1:] for line in block.splitlines()]
+
+
+def test_several_catalogs_are_used_as_shown(tmp_path: Path) -> None:
+    """Each client gets the catalog that it names, and whoever names none the default one."""
+    make, choose, take_away = blocks(PAGE, "bash")
+    with HeadgateServer(tmp_path) as server:
+        for command in commands(make):
+            headgate(server, *command)
+        made = run(blocks(PAGE, "python")[0], server)
+        legacy, same, team2 = (made[name] for name in ("legacy", "same", "team2"))
+        assert isinstance(legacy, Catalog)
+        assert isinstance(same, Catalog)
+        assert isinstance(team2, Catalog)
+        legacy.create_namespace("old")
+        team2.create_namespace("new")
+        assert same.list_namespaces() == [("old",)]
+        assert team2.list_namespaces() == [("new",)]
+        [attach] = blocks(PAGE, "sql")
+        with duckdb.connect(config={"extension_directory": str(tmp_path / "duckdb")}) as duck:
+            for name in EXTENSIONS:
+                duck.execute(f"INSTALL '{extension(name)}'; LOAD {name}")
+            duck.execute(attach.replace(DOCUMENTED_URL, server.url))
+            assert ("new",) in duck.execute("SELECT schema_name FROM duckdb_schemas()").fetchall()
+        for client in (legacy, same, team2):
+            client.close()
+
+    [[_, *options]] = commands(choose)
+    with HeadgateServer(tmp_path, *options) as server:
+        listed = httpx.get(f"{server.iceberg_url}/v1/config").json()
+        assert listed["overrides"]["prefix"] == "team2.legacy"
+        [command] = commands(take_away)
+        assert "namespace new" in headgate(server, *command, expect=1)
+        url = f"{server.iceberg_url}/v1/team2.legacy/namespaces"
+        httpx.delete(f"{url}/new").raise_for_status()
+        headgate(server, *command)
+        assert httpx.get(url).status_code == 404
