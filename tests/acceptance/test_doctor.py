@@ -53,6 +53,21 @@ def test_a_running_server_is_healthy(tmp_path: Path) -> None:
     assert [path.name for path in server.warehouse.iterdir()] == []
 
 
+def test_a_server_on_another_store_is_named(tmp_path: Path) -> None:
+    """Its port is taken, and what it serves is not what was asked about."""
+    with HeadgateServer(tmp_path) as server:
+        headgate = Headgate(["--data", str(tmp_path / "other")], tmp_path)
+        port = server.url.rpartition(":")[2]
+        out, _ = headgate.run("doctor", "--set", f"http.port={port}", expect=1)
+        store = f"sqlite://{tmp_path}/data/headgate.db"
+        same = Headgate(["--data", str(tmp_path / "other"), "--backend", store], tmp_path)
+        assert same.json("doctor", "--set", f"http.port={port}")["healthy"]
+
+    [line] = [line for line in out.splitlines() if line.startswith("FAIL ")]
+    assert line.split()[1] == "port"
+    assert f"on another store: {store}, not sqlite://{tmp_path}/other/headgate.db;" in line
+
+
 def test_an_empty_directory_stays_empty(tmp_path: Path) -> None:
     """Looking makes nothing."""
     out, err = Headgate(["--data", str(tmp_path)], tmp_path).run("doctor", *ANY_PORT)

@@ -1,30 +1,27 @@
 """`headgate doctor`: looks at everything a server needs, and says what to do about it."""
 
 import asyncio
-import http.client
 import os
 import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import click
-import msgspec
 
 from headgate.catalog.catalogs import list_catalogs
+from headgate.cli.finding import Finding
 from headgate.cli.opening import database_file, is_there
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, to_json
+from headgate.cli.port import found_on_port
 from headgate.cli.serve import check_settings
 from headgate.cli.version import versions
-from headgate.errors import BadSetting, ClockRefused, HeadgateError
-from headgate.http.management.health import Health
+from headgate.errors import ClockRefused, HeadgateError
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import REALMS_KEY, RealmState
-from headgate.server.listening import listen
+from headgate.model.locations import normalize, scheme_of
 from headgate.server_settings import new_uuid, storage_options
-from headgate.settings.server import HTTP_HOST, HTTP_PORT
 from headgate.settings.setting import Settings
 from headgate.settings.store import BACKEND, DATA
 from headgate.settings.urls import mask
@@ -33,15 +30,6 @@ from headgate.wiring import DATABASE_FILE, open_kernel
 
 FREE_BYTES_WANTED = 1 << 30
 READ_SECONDS_WANTED = 0.05
-ANSWER_SECONDS_MAX = 2.0
-
-
-class Finding(NamedTuple):
-    """What one look found."""
-
-    subject: str
-    ok: bool
-    text: str
 
 
 @click.command()
@@ -65,7 +53,8 @@ def doctor(run: Run) -> None:
 
 
 async def _all(settings: Settings) -> list[Finding]:
-    findings = [_versions(), _settings(settings), *_data(settings), _port(settings)]
+    findings = [_versions(), _settings(settings), *_data(settings), *_file(settings)]
+    findings.append(found_on_port(settings))
     findings += [finding async for finding in _store(settings)]
     return findings
 
@@ -104,34 +93,27 @@ def _data(settings: Settings) -> Iterator[Finding]:
 
 
 def _key(path: Path) -> Finding:
+    shared = _shared(path)
+    return Finding("keys", not shared, shared or f"{path} is readable by its owner only")
+
+
+def _file(settings: Settings) -> Iterator[Finding]:
+    """What the file of an embedded store lets others do."""
+    try:
+        file = database_file(settings)
+        shared = _shared(file) if file else ""
+    except (HeadgateError, OSError):
+        return  # it is not there, or the next look says what is wrong
+    if shared:
+        yield Finding("database", ok=False, text=shared)
+
+
+def _shared(path: Path) -> str:
+    """What to say of a file that not only its owner can use; empty if only he can."""
     mode = stat.S_IMODE(path.stat().st_mode)
-    if mode & 0o077:
-        text = f"{path} can be read by others (mode {mode:o}); run chmod 600 on it"
-        return Finding("keys", ok=False, text=text)
-    return Finding("keys", ok=True, text=f"{path} is readable by its owner only")
-
-
-def _port(settings: Settings) -> Finding:
-    """Nobody listens there, or a Headgate does."""
-    host, port = settings[HTTP_HOST], settings[HTTP_PORT]
-    try:
-        listen(host, port).socket.close()
-    except BadSetting as error:
-        if _is_headgate(host, port):
-            return Finding("port", ok=True, text=f"a Headgate serves on {host}:{port}")
-        return Finding("port", ok=False, text=str(error))
-    return Finding("port", ok=True, text=f"{host}:{port} is free")
-
-
-def _is_headgate(host: str, port: int) -> bool:
-    connection = http.client.HTTPConnection(host, port, timeout=ANSWER_SECONDS_MAX)
-    try:
-        connection.request("GET", "/health/live")
-        return msgspec.json.decode(connection.getresponse().read(), type=Health).status == "up"
-    except (OSError, http.client.HTTPException, msgspec.MsgspecError):
-        return False
-    finally:
-        connection.close()
+    if not mode & 0o077:
+        return ""
+    return f"{path} can be used by others (mode {mode:o}); run chmod 600 on it"
 
 
 async def _store(settings: Settings) -> AsyncIterator[Finding]:
@@ -197,10 +179,26 @@ async def _storage(settings: Settings, kernel: Kernel) -> AsyncIterator[Finding]
     for realm in realms:
         for catalog in await list_catalogs(kernel, realm.name):
             for location in (catalog.warehouse, *catalog.allowed_locations):
-                refusal = await _refusal(gateway, location.rstrip("/"))
+                refusal = _moved(settings[DATA].absolute(), location)
+                refusal = refusal or await _refusal(gateway, location.rstrip("/"))
                 text = f"catalog {realm.name}.{catalog.name}: {location} "
                 text += refusal or "can be written, read and deleted"
                 yield Finding("storage", not refusal, text)
+
+
+def _moved(data: Path, location: str) -> str:
+    """What to say of a local folder that is not there because the data directory was moved."""
+    if scheme_of(location) != "file":
+        return ""
+    folder = Path(normalize(location).removeprefix("file://"))
+    twins = (data / folder.name, data / folder.parent.name / folder.name)
+    twin = next((one for one in twins if one != folder and one.is_dir()), None)
+    if twin is None or folder.is_dir():
+        return ""
+    return (
+        f"is not there, and {twin} is: the data directory was moved, and tables name their old "
+        "place; move it back, or put a link there"
+    )
 
 
 async def _refusal(gateway: StorageGateway, location: str) -> str:

@@ -30,14 +30,18 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One object per line: time, level, logger, message, the record's `fields`, and the error."""
+    """One object per line: time, level, logger, message, the record's `fields`, and the error.
+
+    A request is told by its fields alone: its message would only say them again.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
+        is_request = record.name == access_logger.name
         line: dict[str, object] = {
             "time": iso(int(record.created * 1000)),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": "request" if is_request else record.getMessage(),
         }
         line |= getattr(record, "fields", {})
         if record.exc_info:

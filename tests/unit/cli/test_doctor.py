@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity
-from headgate.cli import doctor
+from headgate.cli import doctor, port
 from headgate.cli.main import run
 from headgate.clock import SystemClock
 from headgate.settings.loading import load
@@ -208,6 +209,33 @@ def test_a_key_that_others_can_read_is_found(capsys: Capture, tmp_path: Path) ->
     assert "mode 640" in found["keys"][1][1]
 
 
+def test_a_database_that_others_can_read_is_found(capsys: Capture, tmp_path: Path) -> None:
+    """A new one is not; its directory is for its owner only too."""
+    data = tmp_path / "data"
+    make_store(data)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (data, *data.glob("*.db*"))}
+    looked(capsys, data)
+    (data / "headgate.db").chmod(0o644)
+    found = looked(capsys, data, healthy=False)
+
+    assert modes.pop("data") == 0o700
+    assert set(modes.values()) == {0o600}
+    assert failures(found) == {"database"}
+    assert "headgate.db can be used by others (mode 644); run chmod 600" in found["database"][0][1]
+
+
+def test_a_lake_that_was_moved_is_found(capsys: Capture, tmp_path: Path) -> None:
+    """Its tables name the place where they were; nothing is made there."""
+    make_store(tmp_path / "old")
+    (tmp_path / "old" / "w").mkdir()
+    (tmp_path / "old").rename(tmp_path / "new")
+    found = looked(capsys, tmp_path / "new", healthy=False)
+
+    assert failures(found) == {"storage"}
+    assert f"{tmp_path}/old/w is not there, and {tmp_path}/new/w is" in found["storage"][0][1]
+    assert not (tmp_path / "old").exists()
+
+
 def test_keys_that_cannot_be_listed_are_found(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,10 +277,10 @@ def test_a_port_of_another_program_is_found(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It does not answer as a Headgate does."""
-    monkeypatch.setattr(doctor, "ANSWER_SECONDS_MAX", 0.1)
+    monkeypatch.setattr(port, "ANSWER_SECONDS_MAX", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        found = looked(capsys, tmp_path, "--set", f"http.port={port}", healthy=False)
+        number = other.getsockname()[1]
+        found = looked(capsys, tmp_path, "--set", f"http.port={number}", healthy=False)
 
     assert failures(found) == {"port"}
     assert "another program listens there" in found["port"][0][1]

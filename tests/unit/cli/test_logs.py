@@ -8,6 +8,27 @@ import pytest
 from headgate.cli import logs
 from headgate.http.access_log import AccessLog, Exchange
 from headgate.http.request import Request
+from headgate.http.standing import Answer
+
+
+def exchange() -> Exchange:
+    answer = Answer(Request("GET", "/a"), None, "/{name}", 200, [], b"")
+    return Exchange(answer, "id-1", 1_000, 0.001, 1)
+
+
+async def test_json_lines_say_each_fact_of_a_request_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The message does not repeat the fields."""
+    logs.set_up("info", "json", access=True)
+    log = AccessLog()
+    log.add(exchange())
+    log.write()
+
+    text = capsys.readouterr().err
+    line = json.loads(text)
+    assert (line["message"], line["path"], line["status"]) == ("request", "/a", 200)
+    assert (text.count("id-1"), text.count("/{name}"), text.count("GET")) == (1, 1, 1)
 
 
 def test_json_lines_carry_the_fields_of_a_record(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,7 +72,7 @@ async def test_requests_are_logged_whatever_the_level(
     log = AccessLog()
     wanted = log.wanted
     if wanted:
-        log.add(Exchange(Request("GET", "/a"), 1_000, 0.001))
+        log.add(exchange())
         log.write()
     logging.getLogger("headgate.x").info("told")
 
