@@ -14,6 +14,9 @@ POINTER_NAME_CHARS_MAX = 256
 INDEX_NAME_CHARS_MAX = 64
 NAME_BYTES_MAX = 512  # of one level of a namespace, a table, a view
 NAMESPACE_LEVELS_MAX = 32
+DIRECTORY_CHARS_MAX = 400  # of all levels together: object stores end keys at 1,024 bytes
+PATH_SEGMENT_CHARS_MAX = 150  # of one level in a path
+SCHEMA_LEVELS_MAX = 100  # far more than any reader was tried with
 PAGE_ENTRIES = 1_000  # of one answer, if a client does not say how many it wants
 PAGE_ENTRIES_MAX = 10_000  # of one answer that is asked for in pages
 
@@ -66,6 +69,16 @@ REPORTS_PER_TABLE_MAX = 100
 REPORTS_WAITING_MAX = 10_000
 REPORTS_FLUSH_SECONDS = 1.0  # that reports wait to be stored together
 
+# What is remembered
+OPENINGS_KNOWN_MAX = 10_000  # catalogs under the names they were asked for
+ENTRIES_KNOWN_MAX = 10_000  # of one catalog
+RESOLVE_TRIES_MAX = 16  # of names that change while they are read
+PATHS_KNOWN_MAX = 10_000  # with their routes
+PATH_KNOWN_CHARS_MAX = 500  # longer ones are split each time
+WIRE_NAMES_KNOWN_MAX = 10_000  # namespaces as URLs have them
+HEADERS_KNOWN_MAX = 256  # hosts and origins
+CREDENTIALS_KNOWN_MAX = 10_000  # of half a life time
+
 # Ids and leases
 NODES = 1 << 10
 IDS_PER_MS = 1 << 12
@@ -85,6 +98,28 @@ POSTGRESQL_COMMAND_SECONDS = 10.0
 POSTGRESQL_CONNECTIONS = 10  # besides the one that reads pointers
 POSTGRESQL_CONNECTIONS_MAX = 1_000
 TIMEOUT_SECONDS_MAX = 3_600.0  # of any timeout that can be set
+
+# Stores
+STORES_MAX = 256  # each has its own connections
+OBJECTS_DELETED_AT_ONCE = 1_000  # what S3 takes in one request
+DELETES_IN_FLIGHT_MAX = 16
+
+# Planning
+PLAN_INLINE_FILES_MAX = 2_000  # of a scan; one with more is answered with plan tasks
+PLAN_INLINE_MANIFESTS_MAX = 32
+PLAN_ANSWER_BYTES = 32 << 20  # of one answer, about; the smallest group is a manifest
+PLAN_TASKS_BYTES_MAX = 8 << 20  # of all plan tasks of one answer
+PLAN_RESIDUALS_BYTES_MAX = 512 << 20  # of one answer, before clients run out of memory
+PLAN_ID_CHARS_MAX = 2_000  # it becomes part of a path
+PLAN_TOKEN_BYTES_MAX = 4 << 20  # when unpacked
+FILTER_RECURSION_MAX = 20_000  # filters are trees, and clients write long ones lopsided
+PLANNING_STORES_OPEN_MAX = 16  # in one worker process
+PLANNING_READS_AHEAD = 4  # object stores take their time; what was read ahead waits in memory
+MANIFEST_SCHEMAS_KNOWN_MAX = 64
+MANIFEST_LISTS_KNOWN_MAX = 2
+PARTITIONS_KNOWN_MAX = 4_096  # of one scan
+WALK_BATCH_PATHS = 1_000
+WALK_SEEN_PATHS_MAX = 500_000  # remembered to leave out repetitions, which do no harm
 
 # Requests
 PORT = 8_181

@@ -183,7 +183,7 @@ def test_what_is_remembered_is_bounded(
     table: MetadataTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a short memory files come twice, and none is left out."""
-    monkeypatch.setattr(reachable, "SEEN_MAX", 1)
+    monkeypatch.setattr(reachable, "WALK_SEEN_PATHS_MAX", 1)
 
     found = by_kind(walk(table))
 

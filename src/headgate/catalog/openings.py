@@ -22,13 +22,11 @@ from headgate.kernel.realms import BY_NAME, REALMS_KEY, check_active
 from headgate.kernel.records import PointerKey
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.kernel.tree import Missing, Tree
+from headgate.limits import OPENINGS_KNOWN_MAX, RESOLVE_TRIES_MAX
 from headgate.model.locations import check_allowed
 from headgate.model.names import Identifier
 
 CATALOG_POINTER = "catalogs"
-OPENINGS_KNOWN_MAX = 10_000
-ENTRIES_KNOWN_MAX = 10_000  # of one catalog
-RESOLVE_TRIES_MAX = 16
 
 R = TypeVar("R")
 

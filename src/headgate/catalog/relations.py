@@ -10,7 +10,7 @@ from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_files import write_metadata
 from headgate.catalog.namespaces import find_namespace, require_namespace
 from headgate.catalog.naming import NAMES, RELATIONS, Names, NamesDraft
-from headgate.catalog.openings import ENTRIES_KNOWN_MAX, Opened
+from headgate.catalog.openings import Opened
 from headgate.catalog.paging import Page, Paging, list_names
 from headgate.catalog.ports import Files
 from headgate.catalog.reservations import Holding, release
@@ -26,6 +26,7 @@ from headgate.errors import (
     ViewNotFound,
 )
 from headgate.kernel.draft import Draft
+from headgate.limits import ENTRIES_KNOWN_MAX
 from headgate.model.names import Identifier, Levels, check_name
 from headgate.model.physical import physical_name
 

@@ -8,8 +8,9 @@ name was made to lead here, so that its origin is ours, still has that name in t
 import ipaddress
 from functools import lru_cache
 
+from headgate.limits import HEADERS_KNOWN_MAX
+
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
-HEADERS_KNOWN_MAX = 256
 
 
 def is_loopback(host: str) -> bool:

@@ -11,10 +11,7 @@ import msgspec
 from headgate.errors import HeadgateError
 from headgate.http.problems import Dialect
 from headgate.http.request import Request, Response
-from headgate.limits import SHORT_BODY_BYTES_MAX
-
-KNOWN_PATHS_MAX = 10_000
-KNOWN_PATH_CHARS_MAX = 500
+from headgate.limits import PATH_KNOWN_CHARS_MAX, PATHS_KNOWN_MAX, SHORT_BODY_BYTES_MAX
 
 Handler = Callable[[Any, Request], Awaitable[Response]]
 """Called with the services of its surface."""
@@ -133,8 +130,8 @@ class Router:
         if known is not None:
             return known
         found = self._match(method, path)
-        if isinstance(found, Match) and len(path) <= KNOWN_PATH_CHARS_MAX:
-            if len(self._known) >= KNOWN_PATHS_MAX:
+        if isinstance(found, Match) and len(path) <= PATH_KNOWN_CHARS_MAX:
+            if len(self._known) >= PATHS_KNOWN_MAX:
                 self._known.clear()
             self._known[method, path] = found
         return found

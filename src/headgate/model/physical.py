@@ -5,10 +5,9 @@ import re
 from urllib.parse import unquote_to_bytes
 
 from headgate.errors import BadName
+from headgate.limits import DIRECTORY_CHARS_MAX, PATH_SEGMENT_CHARS_MAX
 from headgate.model.names import Levels
 
-SEGMENT_CHARS_MAX = 150
-DIRECTORY_CHARS_MAX = 400  # of all levels together: object stores end keys at 1,024 bytes
 _DIGEST_CHARS = 16
 
 _ESCAPED_IN_PHYSICAL = re.compile(r"[.%/\x00-\x1f\x7f-\x9f]")
@@ -43,7 +42,7 @@ def path_segment(name: str) -> str:
 
     `=` passes unchanged through file systems, object stores, Hadoop and URIs; `%` does not.
     """
-    return _shortened(_escaped(name), SEGMENT_CHARS_MAX)
+    return _shortened(_escaped(name), PATH_SEGMENT_CHARS_MAX)
 
 
 def name_of_segment(text: str) -> str | None:

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from headgate.errors import BadMetadata
+from headgate.limits import SCHEMA_LEVELS_MAX
 from headgate.model import default_values, types
 from headgate.model.json_values import Int32, Object, convert
 
 Type = str | Object
-
-NESTING_MAX = 100  # levels; far more than any reader was tried with
 
 
 class Column(NamedTuple):
@@ -170,8 +169,8 @@ def _columns_of_struct(struct: Object, parent: Column | None, depth: int) -> Ite
 
 
 def _with_nested(column: Column, depth: int) -> Iterator[Column]:
-    if depth > NESTING_MAX:
-        raise BadMetadata(f"Invalid schema: nested deeper than {NESTING_MAX} levels")
+    if depth > SCHEMA_LEVELS_MAX:
+        raise BadMetadata(f"Invalid schema: nested deeper than {SCHEMA_LEVELS_MAX} levels")
     yield column
     nested = column.type
     if isinstance(nested, str):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from headgate.errors import FileMissing, Forbidden, StorageUnavailable
+from headgate.limits import PLANNING_READS_AHEAD
 
 
 class OpenFiles(Protocol):
@@ -23,17 +24,14 @@ Files = Callable[[], OpenFiles]
 """Opens files in a worker. It is pickled: an instance of a module's dataclass, or a partial."""
 
 
-READS_AHEAD = 4  # object stores take their time; what was read ahead waits in memory
-
-
 def read_ahead(files: OpenFiles, locations: Iterable[str]) -> Iterator[Callable[[], bytes]]:
     """For each location, in their order, what gives the file's bytes or raises why it cannot."""
     waiting: deque[Future[bytes]] = deque()
-    threads = ThreadPoolExecutor(READS_AHEAD)
+    threads = ThreadPoolExecutor(PLANNING_READS_AHEAD)
     try:
         for location in locations:
             waiting.append(threads.submit(files.read, location))
-            if len(waiting) > READS_AHEAD:
+            if len(waiting) > PLANNING_READS_AHEAD:
                 yield waiting.popleft().result
         while waiting:
             yield waiting.popleft().result

@@ -30,6 +30,7 @@ from pyiceberg.typedef import StructProtocol
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from headgate.errors import BadMetadata, HeadgateError
+from headgate.limits import MANIFEST_LISTS_KNOWN_MAX, MANIFEST_SCHEMAS_KNOWN_MAX
 from headgate.planning.files import OpenFiles
 from headgate.planning.files import read_ahead as files_read_ahead
 from headgate.planning.table import Snapshot
@@ -41,8 +42,6 @@ FORMAT: Literal[3] = (
 FILE_FORMAT = 2
 FIRST_ROW_ID, REFERENCED_DATA_FILE, CONTENT_OFFSET, CONTENT_SIZE = 16, 17, 18, 19
 
-SCHEMAS_MAX = 64
-LISTS_MAX = 2
 HEADER = construct_reader(META_SCHEMA, {-1: AvroFileHeader})
 
 Row = TypeVar("Row", bound=StructProtocol)
@@ -86,7 +85,7 @@ def manifest_list(files: OpenFiles, snapshot: Snapshot) -> list[ManifestFile]:
     return _parsed_list(snapshot.manifest_list, files.read(snapshot.manifest_list))
 
 
-@lru_cache(LISTS_MAX)
+@lru_cache(MANIFEST_LISTS_KNOWN_MAX)
 def _parsed_list(path: str, data: bytes) -> list[ManifestFile]:
     """Remembered, because every plan task of a large table reads the same list again."""
     with _understood("manifest list", path):
@@ -139,7 +138,7 @@ class Kind(Enum):
     ENTRIES = 2
 
 
-@lru_cache(SCHEMAS_MAX)
+@lru_cache(MANIFEST_SCHEMAS_KNOWN_MAX)
 def _resolved(schema: str, kind: Kind) -> Reader:
     written = AvroSchemaConversion().avro_to_iceberg(json.loads(schema))
     if kind == Kind.MANIFESTS:

@@ -29,10 +29,10 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import Record
 
+from headgate.limits import PARTITIONS_KNOWN_MAX
 from headgate.planning.filters import Both, Constant, Either, Filter, Json, Leaf, Opaque
 from headgate.planning.predicates import Predicate, bound
 
-PARTITIONS_MAX = 4_096
 BROKEN_BOUNDS = (struct.error, TypeError, ValueError, ArithmeticError)
 """What pyiceberg raises on bounds that are not of their column's type: they say nothing then."""
 
@@ -57,8 +57,8 @@ class Pruning:
         self._metrics = _InclusiveMetricsEvaluator(schema, self._by_metrics(), True)
         self._by_spec = lru_cache(None)(self._for_spec)
         # Files share their partitions with many others, so each partition is looked at once.
-        self.may_match_partition = lru_cache(PARTITIONS_MAX)(self._may_match_partition)
-        self.residual = lru_cache(PARTITIONS_MAX)(self._residual)
+        self.may_match_partition = lru_cache(PARTITIONS_KNOWN_MAX)(self._may_match_partition)
+        self.residual = lru_cache(PARTITIONS_KNOWN_MAX)(self._residual)
         self.passes_all = filter == Constant(holds=True)
 
     def may_match_manifest(self, manifest: ManifestFile) -> bool:

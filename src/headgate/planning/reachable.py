@@ -12,13 +12,11 @@ import msgspec
 from pyiceberg.manifest import ManifestFile
 
 from headgate.errors import BadMetadata, FileMissing
+from headgate.limits import WALK_BATCH_PATHS, WALK_SEEN_PATHS_MAX
 from headgate.planning import manifests, table
 from headgate.planning.batches import Batch, Kind
 from headgate.planning.files import OpenFiles
 from headgate.planning.table import Snapshot, Table
-
-BATCH_PATHS = 1_000
-SEEN_MAX = 500_000  # paths remembered in order to leave out repetitions, which do no harm
 
 
 def reachable(files: OpenFiles, metadata: bytes, location: bytes) -> Iterator[bytes]:
@@ -37,7 +35,7 @@ class Seen:
         key = hash(path)
         if key in self._hashes:
             return False
-        if len(self._hashes) >= SEEN_MAX:
+        if len(self._hashes) >= WALK_SEEN_PATHS_MAX:
             self._hashes.clear()
         self._hashes.add(key)
         return True
@@ -65,7 +63,7 @@ class Walk:
 
     def _some(self, kind: Kind, paths: Iterable[str]) -> Iterator[Batch]:
         rest = iter(paths)
-        while batch := list(islice(rest, BATCH_PATHS)):
+        while batch := list(islice(rest, WALK_BATCH_PATHS)):
             yield Batch(kind, batch)
             yield from self._reports()
         yield from self._reports()

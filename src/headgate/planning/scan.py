@@ -10,6 +10,13 @@ from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntryStatus, M
 from pyiceberg.types import IcebergType
 
 from headgate.errors import BadRequest, PlanNotFound, PlanTaskNotFound
+from headgate.limits import (
+    PLAN_ANSWER_BYTES,
+    PLAN_INLINE_FILES_MAX,
+    PLAN_INLINE_MANIFESTS_MAX,
+    PLAN_RESIDUALS_BYTES_MAX,
+    PLAN_TASKS_BYTES_MAX,
+)
 from headgate.planning import filters, manifests, requests, table
 from headgate.planning.content_files import content_file
 from headgate.planning.deletes import DeleteIndex
@@ -28,12 +35,7 @@ from headgate.planning.tokens import (
     unpack_task,
 )
 
-INLINE_FILES_MAX = 2_000
-INLINE_MANIFESTS_MAX = 32
-ANSWER_BYTES = 32 << 20  # of one answer, about; the smallest group is a manifest
 TASK_BYTES = 400  # of one file without its residual, about
-PLAN_TASKS_BYTES_MAX = 8 << 20  # of all plan tasks of one answer
-RESIDUALS_BYTES_MAX = 512 << 20  # of one answer, before clients run out of memory
 
 
 def plan(files: OpenFiles, metadata: bytes, request: bytes) -> Iterator[bytes]:
@@ -155,14 +157,17 @@ class Scan:
         """All tasks if they are few, else plan tasks for groups of manifests."""
         chosen = list(self._enough(self.chosen()))
         files = sum(live_files(manifest) for _, manifest in chosen)
-        if files <= self._files_max and len(chosen) <= INLINE_MANIFESTS_MAX:
+        if files <= self._files_max and len(chosen) <= PLAN_INLINE_MANIFESTS_MAX:
             return self.tasks([manifest for _, manifest in chosen])
         return {"plan-tasks": list(self._plan_tasks(chosen))}
 
     @property
     def _files_max(self) -> int:
         """Fewer files than usual where a long filter comes back with each."""
-        return min(INLINE_FILES_MAX, ANSWER_BYTES // (TASK_BYTES + len(self._pinned.filter or b"")))
+        return min(
+            PLAN_INLINE_FILES_MAX,
+            PLAN_ANSWER_BYTES // (TASK_BYTES + len(self._pinned.filter or b"")),
+        )
 
     def tasks(self, data: Sequence[ManifestFile]) -> dict[str, Any]:
         """The tasks of some manifests, with the delete files they refer to."""
@@ -186,7 +191,7 @@ class Scan:
             task["residual-filter"] = residual
             tasks.append(task)
             residuals += len(bytes(residual))
-            if residuals > RESIDUALS_BYTES_MAX:
+            if residuals > PLAN_RESIDUALS_BYTES_MAX:
                 raise _too_long(len(tasks))
             if not indexes and bytes(residual) == b"true":
                 rows += entry.file.record_count
@@ -307,7 +312,7 @@ class Scan:
         size = len(pack(self._pinned))
         groups_max = max(1, PLAN_TASKS_BYTES_MAX // size)
         files_max = max(self._files_max, sum(live_files(m) for _, m in chosen) // groups_max)
-        manifests_max = max(INLINE_MANIFESTS_MAX, len(chosen) // groups_max)
+        manifests_max = max(PLAN_INLINE_MANIFESTS_MAX, len(chosen) // groups_max)
         group: list[int] = []
         files = 0
         for position, manifest in chosen:
@@ -350,7 +355,7 @@ class Scan:
 def _too_long(files: int) -> BadRequest:
     return BadRequest(
         "The filter is too long to be sent back with every file",
-        why=f"after {files} files the answer has more than {RESIDUALS_BYTES_MAX >> 20} MB",
+        why=f"after {files} files the answer has more than {PLAN_RESIDUALS_BYTES_MAX >> 20} MB",
         fix="Use a shorter filter, or plan in the client",
     )
 
@@ -358,5 +363,5 @@ def _too_long(files: int) -> BadRequest:
 def live_files(manifest: ManifestFile) -> int:
     """As far as the manifest list knows; the oldest lists do not, so they count as large."""
     if manifest.added_files_count is None or manifest.existing_files_count is None:
-        return INLINE_FILES_MAX
+        return PLAN_INLINE_FILES_MAX
     return int(manifest.added_files_count + manifest.existing_files_count)

@@ -10,10 +10,9 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 import msgspec
 
 from headgate.errors import PlanNotFound, PlanTaskNotFound
+from headgate.limits import PLAN_ID_CHARS_MAX, PLAN_TOKEN_BYTES_MAX
 
 VERSION = 1
-PLAN_ID_CHARS_MAX = 2_000  # it becomes part of a path
-TOKEN_BYTES_MAX = 4 << 20  # when unpacked
 
 
 class Pinned(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -74,7 +73,7 @@ def _unpack(token: str) -> Pinned | None:
     try:
         packed = urlsafe_b64decode(token + "=" * (-len(token) % 4))
         unpacker = zlib.decompressobj()
-        data = unpacker.decompress(packed, TOKEN_BYTES_MAX)
+        data = unpacker.decompress(packed, PLAN_TOKEN_BYTES_MAX)
         if unpacker.unconsumed_tail or not unpacker.eof:
             return None
         pinned = msgspec.msgpack.decode(data, type=Pinned)

@@ -5,13 +5,11 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from headgate.limits import FILTER_RECURSION_MAX, PLANNING_STORES_OPEN_MAX
 from headgate.planning.files import OpenFiles
 from headgate.planning.reachable import reachable
 from headgate.planning.scan import fetch_plan, fetch_tasks, plan
 from headgate.workers.serving import Job, live
-
-RECURSION_MAX = 20_000  # filters are trees, and clients write long ones lopsided
-OPEN_FILES_MAX = 16
 
 
 def on_files(work: Callable[..., Iterator[bytes]]) -> Job:
@@ -19,7 +17,7 @@ def on_files(work: Callable[..., Iterator[bytes]]) -> Job:
     return lambda files, *arguments: work(open_files(files), *arguments)
 
 
-@lru_cache(OPEN_FILES_MAX)
+@lru_cache(PLANNING_STORES_OPEN_MAX)
 def open_files(factory: bytes) -> OpenFiles:
     """The same store for the same settings, so that its connections are used again."""
     files: OpenFiles = pickle.loads(factory)()  # noqa: S301  the server's own words
@@ -35,5 +33,5 @@ JOBS: dict[bytes, Job] = {
 
 
 if __name__ == "__main__":
-    sys.setrecursionlimit(RECURSION_MAX)
+    sys.setrecursionlimit(FILTER_RECURSION_MAX)
     live(JOBS)

@@ -8,13 +8,12 @@ import obstore
 from obstore.exceptions import GenericError
 
 from headgate.errors import FileMissing, HeadgateError
+from headgate.limits import DELETES_IN_FLIGHT_MAX, OBJECTS_DELETED_AT_ONCE
 from headgate.storage.failures import NotDeleted, translated, unavailable
 from headgate.storage.file_sizes import check_size
 from headgate.storage.places import Place
 from headgate.storage.stores import Store, Stores
 
-DELETED_AT_ONCE = 1000  # what S3 takes in one request
-DELETES_IN_FLIGHT = 16
 LISTED_AT_ONCE = 1000
 NO_BUCKET = "Create it, or correct the location of the catalog."
 WRITE_PAUSES_SECONDS = (0, 0.2, 1)
@@ -67,8 +66,8 @@ class ObjectFiles:
         except HeadgateError as error:
             return [(place.location(place.path), error.why) for place in places]
         kept: NotDeleted = []
-        for start in range(0, len(places), DELETED_AT_ONCE):
-            kept += await _delete_some(store, places[start : start + DELETED_AT_ONCE])
+        for start in range(0, len(places), OBJECTS_DELETED_AT_ONCE):
+            kept += await _delete_some(store, places[start : start + OBJECTS_DELETED_AT_ONCE])
         return kept
 
     async def list(self, place: Place) -> AsyncIterator[str]:
@@ -89,7 +88,7 @@ async def _delete_some(store: Store, places: Sequence[Place]) -> NotDeleted:
         with translated(places[0].root):
             await obstore.delete_async(store, [place.path for place in places])
     except HeadgateError:
-        turns = asyncio.Semaphore(DELETES_IN_FLIGHT)
+        turns = asyncio.Semaphore(DELETES_IN_FLIGHT_MAX)
         reasons = await asyncio.gather(*(_delete_one(store, place, turns) for place in places))
         return [
             (place.location(place.path), why)

@@ -15,6 +15,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 
 from headgate.clock import Clock
 from headgate.errors import Forbidden
+from headgate.limits import STORES_MAX
 from headgate.storage import endpoints
 from headgate.storage.failures import translated
 from headgate.storage.google_token import ServiceAccount
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 Store = S3Store | GCSStore | AzureStore
 
-STORES_MAX = 256  # each has its own connections
 RETRIES: "RetryConfig" = {"max_retries": 3, "retry_timeout": timedelta(seconds=30)}
 NO_KEY = json.dumps(
     {"client_email": "", "private_key": "", "private_key_id": "", "disable_oauth": True}

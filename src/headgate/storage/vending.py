@@ -9,13 +9,12 @@ from collections.abc import Mapping
 
 from headgate.catalog.ports import StorageCredential
 from headgate.clock import Clock
+from headgate.limits import CREDENTIALS_KNOWN_MAX
 from headgate.storage import endpoints
 from headgate.storage.options import AzureOptions, GcsOptions, S3Options, StorageOptions
 from headgate.storage.places import Place, parse
 from headgate.storage.session_policy import session_policy
 from headgate.storage.sts import TemporaryKeys, assume_role, sts_endpoint
-
-CACHED_MAX = 10_000  # credentials of half a life time
 
 
 class StorageVending:
@@ -92,7 +91,7 @@ class StorageVending:
     async def _temporary(self, options: S3Options, place: Place, *, write: bool) -> TemporaryKeys:
         """One request for all who wait for the same; a failed one is forgotten."""
         piece = self._current_piece(options)
-        if piece != self._piece or len(self._made) >= CACHED_MAX:
+        if piece != self._piece or len(self._made) >= CREDENTIALS_KNOWN_MAX:
             self._piece = piece
             self._made.clear()
         key = (f"{place.bucket}/{place.path}", write)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import BadName
+from headgate.limits import PATH_SEGMENT_CHARS_MAX
 from headgate.model import locations, physical
 from headgate.model.names import Levels
 
@@ -89,7 +90,7 @@ def test_a_long_name_is_cut_and_told_apart_by_its_digest() -> None:
     segment, other = physical.path_segment("é" * 99 + "a"), physical.path_segment("é" * 99 + "b")
 
     assert re.fullmatch("(=C3=A9)+(=C3)?=-[0-9a-f]{16}", segment)
-    assert len(segment) <= physical.SEGMENT_CHARS_MAX
+    assert len(segment) <= PATH_SEGMENT_CHARS_MAX
     assert segment != other
     assert physical.name_of_segment(segment) is None
     assert physical.path_segment("a" * 150) == "a" * 150

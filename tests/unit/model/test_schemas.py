@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from headgate.errors import BadMetadata
-from headgate.model.schemas import NESTING_MAX, check, columns, same, with_fresh_ids
+from headgate.limits import SCHEMA_LEVELS_MAX
+from headgate.model.schemas import check, columns, same, with_fresh_ids
 
 
 def field(id: int, name: str, type: Any = "int", **members: object) -> dict[str, Any]:
@@ -136,12 +137,12 @@ def test_schemas_are_not_nested_without_end() -> None:
             inner = list_of(id, inner)
         return struct(field(1, "a", inner))
 
-    deepest = nested(NESTING_MAX)
-    assert len(check(deepest, 2)) == NESTING_MAX
-    assert same(deepest, nested(NESTING_MAX))
-    assert with_fresh_ids(deepest)[1] == {id: id for id in range(1, NESTING_MAX + 1)}
+    deepest = nested(SCHEMA_LEVELS_MAX)
+    assert len(check(deepest, 2)) == SCHEMA_LEVELS_MAX
+    assert same(deepest, nested(SCHEMA_LEVELS_MAX))
+    assert with_fresh_ids(deepest)[1] == {id: id for id in range(1, SCHEMA_LEVELS_MAX + 1)}
     with pytest.raises(BadMetadata, match="nested deeper than 100 levels"):
-        check(nested(NESTING_MAX + 1), 2)
+        check(nested(SCHEMA_LEVELS_MAX + 1), 2)
 
 
 @pytest.mark.parametrize(

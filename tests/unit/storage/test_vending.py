@@ -176,7 +176,7 @@ async def test_the_store_of_keys_does_not_grow_without_end(
     vending: StorageVending, sts: RecordingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It starts anew when it is full."""
-    monkeypatch.setattr("headgate.storage.vending.CACHED_MAX", 2)
+    monkeypatch.setattr("headgate.storage.vending.CREDENTIALS_KNOWN_MAX", 2)
 
     for number in range(5):
         await vending.credentials(f"{TABLE}/{number}", write=True)

@@ -17,11 +17,9 @@ from headgate.errors import BadRequest
 from headgate.http.iceberg.tokens import Tokens
 from headgate.http.request import Request
 from headgate.kernel.cache import Cache
-from headgate.limits import PAGE_ENTRIES
+from headgate.limits import PAGE_ENTRIES, WIRE_NAMES_KNOWN_MAX
 from headgate.model.names import Identifier, Levels
 from headgate.model.wire_names import UNIT_SEPARATOR, levels_of, unquote_segment
-
-NAMES_KNOWN_MAX = 10_000
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -44,7 +42,7 @@ def catalog_name(service: Service, text: str) -> CatalogName:
     return _catalog_name(service.metalake, text)
 
 
-@lru_cache(NAMES_KNOWN_MAX)
+@lru_cache(WIRE_NAMES_KNOWN_MAX)
 def _catalog_name(default: str, text: str) -> CatalogName:
     metalake, dot, catalog = unquote_segment(text).rpartition(".")
     return CatalogName(metalake, catalog) if dot else CatalogName(default, catalog)
@@ -92,7 +90,7 @@ def identifier_of(service: Service, opened: Opened, request: Request, name: str)
     return _identifier(request.params["namespace"], request.params[name], separator)
 
 
-@lru_cache(NAMES_KNOWN_MAX)
+@lru_cache(WIRE_NAMES_KNOWN_MAX)
 def _identifier(namespace: str, name: str, separator: str) -> Identifier:
     """Names as they come over the wire, read once."""
     return Identifier(levels_of(namespace, separator), unquote_segment(name))
