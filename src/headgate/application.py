@@ -13,6 +13,7 @@ from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import bootstrap, list_catalogs
 from headgate.catalog.lake import Lake
 from headgate.catalog.reports import Reports
+from headgate.catalog.separator_changes import settle_separator
 from headgate.clock import SystemClock
 from headgate.errors import Forbidden, HeadgateError
 from headgate.http.front import Front
@@ -48,6 +49,7 @@ from headgate.settings.catalogs import (
     BOOTSTRAP,
     BOOTSTRAP_CATALOG,
     BOOTSTRAP_METALAKE,
+    SCHEMA_SEPARATOR,
 )
 from headgate.settings.server import READ_ONLY
 from headgate.settings.setting import Settings
@@ -75,6 +77,9 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             await stack.enter_async_context(numbers.kept())
             if settings[BOOTSTRAP] and not settings[READ_ONLY]:
                 await bootstrap(kernel, settings[BOOTSTRAP_METALAKE], bootstrap_catalog(settings))
+            await settle_separator(
+                kernel, settings[SCHEMA_SEPARATOR], writable=not settings[READ_ONLY]
+            )
             service = await _iceberg(settings, kernel, stack)
             routes = (
                 tuple(map(_refusing, ICEBERG_ROUTES)) if settings[READ_ONLY] else ICEBERG_ROUTES

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 from uuid import UUID
 
+from headgate.catalog.catalogs import SEPARATOR
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.lake import LakeOptions
 from headgate.errors import BadRequest, BadSetting
@@ -79,7 +80,7 @@ def bootstrap_catalog(settings: Settings) -> CatalogEntity:
         0,
         settings[catalogs.BOOTSTRAP_CATALOG],
         warehouse.rstrip("/"),
-        {},
+        {SEPARATOR: settings[catalogs.SCHEMA_SEPARATOR]},
         allowed_locations=tuple(_listed(settings[catalogs.BOOTSTRAP_ALLOWED_LOCATIONS])),
         created_by="headgate",
     )

@@ -120,3 +120,17 @@ def test_a_server_of_this_machine_is_safe_from_web_sites(tmp_path: Path) -> None
     assert named.status_code == 403
     assert sent.status_code == 403
     assert "requests from other web sites" in sent.json()["error"]["message"]
+
+
+def test_a_separator_that_a_name_contains_keeps_a_server_from_starting(tmp_path: Path) -> None:
+    """It would mean two things; with another one the server starts."""
+    with HeadgateServer(tmp_path) as server:
+        body = {"namespace": ["a", "x|y"]}
+        httpx.post(f"{server.iceberg_url}/v1/main/namespaces", json=body).raise_for_status()
+    done = started(tmp_path, "--port=0", "--set", "schema.separator=|")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "The separator '|' cannot be used with catalog default.main: 1 schema" in done.stderr
+    with HeadgateServer(tmp_path, "--set", "schema.separator=;") as server:
+        found = httpx.get(f"{server.iceberg_url}/v1/main/namespaces/a;x|y")
+    assert found.json()["namespace"] == ["a", "x|y"]

@@ -27,6 +27,9 @@ from headgate.model.locations import normalize, overlaps
 from headgate.model.names import check_name
 from headgate.model.separators import check_names_for_nesting
 
+SEPARATOR = "schema.separator"
+"""The property of a nested catalog that says which separator its names were checked with."""
+
 
 async def create_catalog(kernel: Kernel, metalake: str, new: CatalogEntity) -> CatalogEntity:
     """Add a catalog: first what nobody can reach yet, then its name."""
@@ -166,6 +169,9 @@ async def _alter(kernel: Kernel, name: CatalogName, changes: dict[str, Any]) -> 
             raise _absent(name)
         old = draft.fetch(entry.object, CatalogEntity)
         new = msgspec.structs.replace(old, **changes)
+        if new.nested != old.nested:  # what was checked before no longer counts
+            kept = {key: text for key, text in new.properties.items() if key != SEPARATOR}
+            new = msgspec.structs.replace(new, properties=kept)
         if new != old:
             moved = msgspec.structs.replace(entry, object=draft.stage(new))
             names.put(ROOT, CATALOGS, name.catalog, moved)

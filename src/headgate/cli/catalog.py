@@ -6,6 +6,7 @@ import click
 
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import (
+    SEPARATOR,
     alter_catalog,
     create_catalog,
     delete_catalog,
@@ -121,7 +122,7 @@ def create(  # noqa: PLR0913  one argument for each option
         0,
         name,
         place.rstrip("/"),
-        {},
+        {SEPARATOR: run.settings[SCHEMA_SEPARATOR]},
         comment,
         nested=not flat,
         allowed_locations=allow,
