@@ -16,7 +16,6 @@ from headgate.http.measures import FAMILIES
 from headgate.http.openapi import EVERYWHERE
 from headgate.http.problems import ICEBERG, PLAIN, RETRY_AFTER_SECONDS, Dialect
 from headgate.http.router import Route
-from headgate.model.locations import LOCATION_BYTES_MAX
 from headgate.settings import server
 from headgate.settings.setting import Setting
 from headgate.storage.options import S3Options
@@ -123,7 +122,7 @@ _LONG_BODIES = ", ".join(
 _LIMITS = (
     ("one level of a namespace, or the name of a table or view", _bytes(limits.NAME_BYTES_MAX), ""),
     ("levels of a namespace", str(limits.NAMESPACE_LEVELS_MAX), ""),
-    ("a location", _bytes(LOCATION_BYTES_MAX), ""),
+    ("a location", _bytes(limits.LOCATION_BYTES_MAX), ""),
     ("body of a request", _bytes(limits.SHORT_BODY_BYTES_MAX), _BODY.name),
     (f"body of {_LONG_BODIES}", _bytes(default_of(_BODY)), _BODY.name),
     ("parameters in a query", str(limits.QUERY_PARAMETERS_MAX), ""),

@@ -14,6 +14,8 @@ POINTER_NAME_CHARS_MAX = 256
 INDEX_NAME_CHARS_MAX = 64
 NAME_BYTES_MAX = 512  # of one level of a namespace, a table, a view
 NAMESPACE_LEVELS_MAX = 32
+LOCATION_BYTES_MAX = 2_048  # of a table or view: object stores end at 1,024
+FILE_LOCATION_BYTES_MAX = 4_096  # of a file that belongs to one; longer than any disk takes
 DIRECTORY_CHARS_MAX = 400  # of all levels together: object stores end keys at 1,024 bytes
 PATH_SEGMENT_CHARS_MAX = 150  # of one level in a path
 SCHEMA_LEVELS_MAX = 100  # far more than any reader was tried with
@@ -73,6 +75,7 @@ REPORTS_FLUSH_SECONDS = 1.0  # that reports wait to be stored together
 OPENINGS_KNOWN_MAX = 10_000  # catalogs under the names they were asked for
 ENTRIES_KNOWN_MAX = 10_000  # of one catalog
 RESOLVE_TRIES_MAX = 16  # of names that change while they are read
+LOCATIONS_KNOWN_MAX = 16_384  # in parts: the same are compared and opened again and again
 PATHS_KNOWN_MAX = 10_000  # with their routes
 PATH_KNOWN_CHARS_MAX = 500  # longer ones are split each time
 WIRE_NAMES_KNOWN_MAX = 10_000  # namespaces as URLs have them
@@ -150,6 +153,7 @@ STOP_SECONDS = 9.0  # then a process that has not ended is killed
 assert PAGE_MERGED_BYTES_MAX > 2 * PAGE_MERGE_BELOW_BYTES
 assert PAGE_BYTES_MAX + INDEX_KEY_BYTES_MAX + INDEX_VALUE_BYTES_MAX < ROW_BYTES_MAX
 assert ROOTS_BYTES_MAX + CHANGES_INLINE_BYTES_MAX < ROW_BYTES_MAX
+assert LOCATION_BYTES_MAX < FILE_LOCATION_BYTES_MAX <= INDEX_KEY_BYTES_MAX
 assert BATCH_BYTES_MAX > ROW_BYTES_MAX
 assert LEASE_MS > 2 * LEASE_RENEW_MS
 assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0

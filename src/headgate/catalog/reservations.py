@@ -52,7 +52,7 @@ async def check_locations(opened: Opened, wanted: Locations, held: Holding | Non
 
 async def is_held(opened: Opened, path: str) -> bool:
     """Whether a file lies within a location that somebody holds."""
-    places = [index_key(above) for above in ancestors(normalize(path))]
+    places = [index_key(above) for above in ancestors(path)]
     return await look(
         opened.head.index(LOCATIONS),
         lambda tree: any(tree.get(place) is not None for place in places),

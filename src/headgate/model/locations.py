@@ -11,9 +11,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from headgate.errors import BadRequest, Forbidden
-
-LOCATION_BYTES_MAX = 2_048
-"""Object stores end at 1,024, and an index key must hold it."""
+from headgate.limits import FILE_LOCATION_BYTES_MAX, LOCATION_BYTES_MAX, LOCATIONS_KNOWN_MAX
 
 PATH_PROPERTIES = (
     "write.data.path",
@@ -35,52 +33,55 @@ _STORES = {
     "wasbs": "abfss",
 }
 _FORM = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?((?:/.*)?)", re.DOTALL)
-_BUCKET = re.compile("[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
-_CONTAINER = re.compile("[a-z0-9$]([a-z0-9-]*[a-z0-9])?(@[a-z0-9]([a-z0-9.-]*[a-z0-9])?)?")
-_KNOWN_MAX = 16_384  # the same locations are compared again and again
+_BUCKET = re.compile("[a-z0-9]([a-z0-9._-]{0,253}[a-z0-9])?")
+_CONTAINER = re.compile(r"[a-z0-9$-]{1,63}@[a-z0-9]{3,24}\.(dfs|blob)(\.[a-z0-9-]+)+")
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff?#]")
 _TERMINATOR = b"\x00"  # ends each part of a key, and is in none
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
+    """A location in parts, as it is compared."""
+
     scheme: str
-    authority: str  # bucket or container; empty for files
+    authority: str  # bucket, or container@host in Azure; empty for files
     segments: tuple[str, ...]
 
     def __str__(self) -> str:
         path = "".join(f"/{segment}" for segment in self.segments)
         return f"{self.scheme}://{self.authority}{path}" if path or self.authority else "file:///"
 
-    def holds(self, other: "_Place") -> bool:
+    def holds(self, other: "Place") -> bool:
         """Whole segments are compared: `/a/b` does not hold `/a/bc`."""
         depth = len(self.segments)
         return self == other._replace(segments=other.segments[:depth])
 
 
 def normalize(location: str) -> str:
-    """The one spelling of a location that is compared with others."""
-    return str(_place(location))
+    """The one spelling of the location of a table or view that is compared with others."""
+    place = place_of(location)
+    _check_length(location, LOCATION_BYTES_MAX)
+    return str(place)
 
 
 def scheme_of(location: str) -> str:
     """The kind of store: `file`, `s3`, `gs` or `abfss`."""
-    return _place(location).scheme
+    return place_of(location).scheme
 
 
 def is_within(location: str, prefix: str) -> bool:
     """True if the location is the prefix or lies below it."""
-    return _place(prefix).holds(_place(location))
+    return place_of(prefix).holds(place_of(location))
 
 
 def overlaps(one: str, other: str) -> bool:
     """True if one of the two lies within the other."""
-    place, another = _place(one), _place(other)
+    place, another = place_of(one), place_of(other)
     return place.holds(another) or another.holds(place)
 
 
 def ancestors(location: str) -> list[str]:
     """All that the location lies in, without itself, the store's root first."""
-    place = _place(location)
+    place = place_of(location)
     return [
         str(place._replace(segments=place.segments[:depth])) for depth in range(len(place.segments))
     ]
@@ -88,7 +89,7 @@ def ancestors(location: str) -> list[str]:
 
 def index_key(location: str) -> bytes:
     """A key for an ordered index, in which a location is followed by all that lie below it."""
-    place = _place(location)
+    place = place_of(location)
     parts = (place.scheme, place.authority, *place.segments)
     return b"".join(part.encode() + _TERMINATOR for part in parts)
 
@@ -101,8 +102,8 @@ def index_range(location: str) -> tuple[bytes, bytes]:
 
 def check_allowed(location: str, allowed: Sequence[str], allowing: str = "") -> None:
     """A location lies within one of those that a catalog may use; `allowing` would let it."""
-    place = _place(location)
-    if not any(_place(prefix).holds(place) for prefix in allowed):
+    place = place_of(location)
+    if not any(place_of(prefix).holds(place) for prefix in allowed):
         choice = f", or allow this one with {allowing}" if allowing else ""
         raise Forbidden(
             f"Location is not allowed: {location}",
@@ -122,10 +123,10 @@ def metadata_paths(properties: Mapping[str, str], location: str) -> list[str]:
     return paths
 
 
-@lru_cache(_KNOWN_MAX)
-def _place(location: str) -> _Place:
-    if len(location.encode(errors="replace")) > LOCATION_BYTES_MAX:
-        raise _invalid(location, f"it is longer than {LOCATION_BYTES_MAX} bytes")
+@lru_cache(LOCATIONS_KNOWN_MAX)
+def place_of(location: str) -> Place:
+    """The place that a location means; BadRequest if it could mean another one, or none."""
+    _check_length(location, FILE_LOCATION_BYTES_MAX)
     if found := _FORBIDDEN.search(location):
         raise _invalid(location, f"it contains {found[0]!a}")
     form = _FORM.fullmatch(location)
@@ -135,25 +136,44 @@ def _place(location: str) -> _Place:
     if scheme not in _STORES:
         raise _invalid(location, f"the scheme {scheme!r} is not supported")
     store = _STORES[scheme]
-    return _Place(store, _authority(location, store, form[2] or ""), _segments(location, form[3]))
+    if store == "file" and not form[3]:
+        raise _invalid(location, "it has no path")
+    authority = _authority(location, store, form[2] or "")
+    return Place(store, authority, _segments(location, form[3], is_file=store == "file"))
+
+
+def _check_length(location: str, bytes_max: int) -> None:
+    if len(location.encode(errors="replace")) > bytes_max:
+        raise _invalid(location, f"it is longer than {bytes_max} bytes")
 
 
 def _authority(location: str, store: str, authority: str) -> str:
     if store == "file":
-        if authority:
+        if authority not in {"", "localhost"}:
             raise _invalid(location, f"a file has no host, and this names {authority!r}")
         return ""
     bucket = authority.lower()
-    pattern = _CONTAINER if store == "abfss" else _BUCKET
-    if not pattern.fullmatch(bucket):
-        raise _invalid(location, "it names no bucket" if not bucket else "its bucket is not a name")
-    return bucket.replace(".blob.", ".dfs.") if store == "abfss" else bucket
+    if not bucket:
+        raise _invalid(location, "it names no bucket")
+    if store != "abfss":
+        if not _BUCKET.fullmatch(bucket):
+            raise _invalid(location, "its bucket is not a name")
+        return bucket
+    if not _CONTAINER.fullmatch(bucket):
+        raise _invalid(location, "it is not abfss://container@account.dfs.core.windows.net/path")
+    return bucket.replace(".blob.", ".dfs.", 1)
 
 
-def _segments(location: str, path: str) -> tuple[str, ...]:
-    """Without the dots that some client or store might follow, also if they are escaped."""
+def _segments(location: str, path: str, *, is_file: bool) -> tuple[str, ...]:
+    """Without the dots that some client or store might follow, also if they are escaped.
+
+    File systems ignore empty segments; in an object store they are part of a name that most
+    clients cannot reach.
+    """
     segments = tuple(path.rstrip("/").split("/")[1:])
-    if "" in segments:
+    if is_file:
+        segments = tuple(segment for segment in segments if segment)
+    elif "" in segments:
         raise _invalid(location, "it has an empty segment")
     if any(not {".", ".."}.isdisjoint(unquote(segment).split("/")) for segment in segments):
         raise _invalid(location, "it has a segment `.` or `..`")

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import BadRequest, Forbidden
-from headgate.limits import INDEX_KEY_BYTES_MAX
+from headgate.limits import INDEX_KEY_BYTES_MAX, LOCATION_BYTES_MAX
 from headgate.model import locations
 
 names = st.sampled_from(["a", "b", "ab", "a b", "a.b", "ü", "a!", "a%20b", "=41", "A"])
 roots = st.sampled_from(
-    ["", "file:", "file://", "s3://b", "s3a://B", "gs://b", "abfs://c@x.dfs.core.windows.net"]
+    ["", "file:", "file://", "s3://b", "s3a://B", "gs://b", "abfs://c@acc.dfs.core.windows.net"]
 )
 places = st.builds(
     lambda root, segments, end: root + "".join(f"/{segment}" for segment in segments) + end,
@@ -36,7 +36,9 @@ places = st.builds(
         ("gs://my_bucket.org/x", "gs://my_bucket.org/x"),
         ("abfs://c@acc.dfs.core.windows.net/x", "abfss://c@acc.dfs.core.windows.net/x"),
         ("wasbs://C@acc.blob.core.windows.net/x", "abfss://c@acc.dfs.core.windows.net/x"),
-        ("abfss://container/x", "abfss://container/x"),
+        ("file://localhost/x", "file:///x"),
+        ("/a//b", "file:///a/b"),
+        ("file:////x", "file:///x"),
     ],
 )
 def test_all_spellings_of_a_place_are_one(location: str, normal: str) -> None:
@@ -71,9 +73,12 @@ def test_a_normal_location_stays_as_it_is(location: str) -> None:
         ("s3://key:secret@bucket/x", "not a name"),
         ("s3://bucket:80/x", "not a name"),
         ("gs://bucket./x", "not a name"),
-        ("abfss://@host/x", "not a name"),
-        ("/a//b", "empty segment"),
-        ("file:////x", "empty segment"),
+        ("abfss://@host/x", "container@account"),
+        ("abfss://container/x", "container@account"),
+        ("abfss://c@acc/x", "container@account"),
+        ("s3://b/a//b", "empty segment"),
+        ("gs://b//x", "empty segment"),
+        ("file://localhost", "no path"),
         ("/a/../b", "segment `.`"),
         ("/a/./b", "segment `.`"),
         ("s3://b/..", "segment `.`"),
@@ -84,7 +89,8 @@ def test_a_normal_location_stays_as_it_is(location: str) -> None:
         ("/a\nb", "contains"),
         ("/a\x00b", "contains"),
         ("/a\ud800", "contains"),
-        ("/" + "ü" * 1024, "longer"),
+        ("/" + "ü" * 1024, "longer than 2048"),
+        ("/" + "ü" * 2048, "longer than 4096"),
     ],
 )
 def test_what_is_no_location_is_refused(location: str, why: str) -> None:
@@ -96,7 +102,8 @@ def test_what_is_no_location_is_refused(location: str, why: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("location", "scheme"), [("/x", "file"), ("s3n://b/x", "s3"), ("wasb://c@h/x", "abfss")]
+    ("location", "scheme"),
+    [("/x", "file"), ("s3n://b/x", "s3"), ("wasb://c@acc.blob.x/y", "abfss")],
 )
 def test_the_scheme_is_that_of_the_store(location: str, scheme: str) -> None:
     """All names of a kind of store are one."""
@@ -161,9 +168,17 @@ def test_the_ancestors_begin_with_the_store() -> None:
 
 def test_the_longest_location_fits_into_an_index() -> None:
     """Its key, after a few bytes of whatever stands before it, is within the kernel's bound."""
-    longest = "s3://b" + "/a" * ((locations.LOCATION_BYTES_MAX - 6) // 2)
+    longest = "s3://b" + "/a" * ((LOCATION_BYTES_MAX - 6) // 2)
 
     assert len(locations.index_key(longest)) < INDEX_KEY_BYTES_MAX // 2 + 100
+
+
+def test_files_may_have_longer_names_than_their_tables() -> None:
+    """The longest table has files too, and a purge finds them."""
+    longest = "s3://b/" + "a" * (LOCATION_BYTES_MAX - 7)
+    file = f"{longest}/metadata/00000-{'0' * 36}.metadata.json"
+
+    assert locations.is_within(file, locations.normalize(longest))
 
 
 def test_a_location_is_allowed_below_one_of_the_prefixes() -> None:
