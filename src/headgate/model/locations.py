@@ -60,6 +60,9 @@ def normalize(location: str) -> str:
     """The one spelling of the location of a table or view that is compared with others."""
     place = place_of(location)
     _check_length(location, LOCATION_BYTES_MAX)
+    form = _FORM.fullmatch(location)
+    if form and "//" in form[3].rstrip("/"):
+        raise _invalid(location, "it has an empty segment")
     return str(place)
 
 
@@ -167,8 +170,8 @@ def _authority(location: str, store: str, authority: str) -> str:
 def _segments(location: str, path: str, *, is_file: bool) -> tuple[str, ...]:
     """Without the dots that some client or store might follow, also if they are escaped.
 
-    File systems ignore empty segments; in an object store they are part of a name that most
-    clients cannot reach.
+    File systems ignore empty segments, and clients write some to files of a table; in an object
+    store they are part of a name that most clients cannot reach.
     """
     segments = tuple(path.rstrip("/").split("/")[1:])
     if is_file:
