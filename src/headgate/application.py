@@ -21,6 +21,7 @@ from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.iceberg.service import Service
 from headgate.http.iceberg.tokens import Tokens, simple_authentication
 from headgate.http.kernel_measures import kernel_samples
+from headgate.http.management.database_file import file_check
 from headgate.http.management.reports import ReportServices, report_surface
 from headgate.http.management.routes import management_surface
 from headgate.http.management.services import Management, kernel_check
@@ -55,7 +56,7 @@ from headgate.settings.server import READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.worker_files import WorkerFiles
-from headgate.wiring import entropy, open_kernel
+from headgate.wiring import database_file, entropy, open_kernel
 from headgate.workers.pool import PoolOptions, WorkerPool
 
 ICEBERG_PREFIX = "/iceberg"
@@ -160,7 +161,9 @@ def _management(
         for value in settings
     ]
     documents = {f"{ICEBERG_PREFIX}/v1/openapi.json": msgspec.json.encode(document)}
-    services = Management(kernel_check(kernel), numbers, own, documents)
+    file = database_file(settings)
+    look = file_check(file, writable=not settings[READ_ONLY]) if file else None
+    services = Management(kernel_check(kernel, look), numbers, own, documents)
     surface = management_surface(services)
     whole = surface._replace(routes=[*surface.routes, *reports.routes])
     text = openapi_document(whole, title="Headgate management", version=__version__)

@@ -69,6 +69,15 @@ def make_backend(settings: Settings) -> Backend:
     return maker(url, settings)
 
 
+def database_file(settings: Settings) -> Path | None:
+    """The file of an embedded store, None for any other; BadSetting if the URL cannot be used."""
+    make_backend(settings)
+    url = settings[BACKEND]
+    if not url:
+        return settings[DATA].absolute() / DATABASE_FILE
+    return Path("/" + _path_of(url)) if scheme(url) == "sqlite" else None
+
+
 def entropy() -> int:
     """A number that nobody else has: the version of a conditional write."""
     return secrets.randbits(62) + 1

@@ -11,7 +11,7 @@ import click
 
 from headgate.catalog.catalogs import list_catalogs
 from headgate.cli.finding import Finding
-from headgate.cli.opening import database_file, is_there
+from headgate.cli.opening import is_there
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, to_json
 from headgate.cli.port import found_on_port
@@ -26,7 +26,7 @@ from headgate.settings.setting import Settings
 from headgate.settings.store import BACKEND, DATA
 from headgate.settings.urls import mask
 from headgate.storage.gateway import StorageGateway
-from headgate.wiring import DATABASE_FILE, open_kernel
+from headgate.wiring import DATABASE_FILE, database_file, open_kernel
 
 FREE_BYTES_WANTED = 1 << 30
 READ_SECONDS_WANTED = 0.05

@@ -4,14 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import unquote
 
 from headgate.cli.options import Run
 from headgate.errors import BackendUnavailable
 from headgate.kernel.kernel import Kernel
 from headgate.settings.setting import Settings
-from headgate.settings.store import BACKEND, DATA
-from headgate.wiring import DATABASE_FILE, make_backend, open_kernel
+from headgate.wiring import database_file, open_kernel
 
 T = TypeVar("T")
 
@@ -29,16 +27,6 @@ def with_kernel(run: Run, work: Callable[[Kernel], Awaitable[T]], *, writable: b
             return await work(kernel)
 
     return asyncio.run(opened())
-
-
-def database_file(settings: Settings) -> Path | None:
-    """The file of an embedded store, None for any other."""
-    make_backend(settings)  # refuses a URL that cannot be used
-    url = settings[BACKEND]
-    if not url:
-        return settings[DATA].absolute() / DATABASE_FILE
-    _, is_file, path = url.partition("sqlite:///")
-    return Path("/" + unquote(path).lstrip("/")) if is_file else None
 
 
 def is_there(path: Path) -> bool:

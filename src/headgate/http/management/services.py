@@ -20,10 +20,14 @@ class Management(NamedTuple):
     """OpenAPI documents by the path they are served at."""
 
 
-def kernel_check(kernel: Kernel) -> Callable[[], Awaitable[object]]:
-    """Reads one pointer, as every request does."""
+def kernel_check(
+    kernel: Kernel, look: Callable[[], None] | None = None
+) -> Callable[[], Awaitable[object]]:
+    """Reads one pointer, as every request does; `look` looks at more."""
 
     async def check() -> object:
+        if look is not None:
+            look()
         return await kernel.pointers.read([REALMS_KEY])
 
     return check
