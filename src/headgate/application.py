@@ -12,6 +12,7 @@ from headgate import __version__
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import bootstrap, list_catalogs
 from headgate.catalog.lake import Lake
+from headgate.catalog.large_metadata import WORKER as METADATA
 from headgate.catalog.reports import Reports
 from headgate.catalog.separator_changes import settle_separator
 from headgate.clock import SystemClock
@@ -97,12 +98,15 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
     storage = storage_options(settings)
     pool = WorkerPool(PLANNING, pool_options(settings))
     purge_pool = WorkerPool(PLANNING, PoolOptions(workers=1))  # a long purge must not hold up scans
+    workshop = WorkerPool(METADATA)
     stack.push_async_callback(pool.close)
+    stack.push_async_callback(workshop.close)
     stack.push_async_callback(purge_pool.close)
     lake = Lake(
         kernel,
         StorageGateway(storage, kernel.clock),
         Planner(pool, purge_pool, partial(WorkerFiles, storage)),
+        workshop,
         new_uuid,
         lake_options(settings),
     )

@@ -5,11 +5,14 @@ from collections.abc import Callable
 import msgspec
 
 from headgate.catalog.calls import Call, Done, decode_outcome, encode_outcome
+from headgate.catalog.entities import TableEntity
 from headgate.catalog.lanes import Lanes
-from headgate.catalog.metadata_files import MetadataFiles
+from headgate.catalog.large_metadata import LargeMetadata
+from headgate.catalog.metadata_cache import MetadataCache
 from headgate.catalog.openings import Opened, Openings
-from headgate.catalog.ports import Files, Planner, Storage
+from headgate.catalog.ports import Files, Planner, Storage, Workers
 from headgate.catalog.purging import Purges
+from headgate.catalog.versions import Terms
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
 from headgate.model.separators import Governance
@@ -35,6 +38,7 @@ class Lake:
         kernel: Kernel,
         storage: Storage,
         planner: Planner,
+        workers: Workers,
         new_uuid: Callable[[], str],
         options: LakeOptions,
     ) -> None:
@@ -44,7 +48,8 @@ class Lake:
         self.new_uuid = new_uuid
         self.options = options
         self.openings = Openings(kernel)
-        self.metadata = MetadataFiles(options.metadata_cache_bytes)
+        self.large = LargeMetadata(workers)
+        self.metadata = MetadataCache(options.metadata_cache_bytes, self.large)
         self.lanes = Lanes()
         self.purges = Purges(self.openings, storage, planner, kernel.clock)
 
@@ -55,6 +60,10 @@ class Lake:
     def files(self, opened: Opened) -> Files:
         """The files of a catalog."""
         return self.storage.files(opened.allowed_locations)
+
+    def terms(self, before: TableEntity | None) -> Terms:
+        """What a new version is made on."""
+        return Terms(self.now_ms(), self.new_uuid(), self.new_uuid(), before)
 
     def now_ms(self) -> int:
         """The time, for metadata."""

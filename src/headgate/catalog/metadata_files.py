@@ -1,104 +1,28 @@
-"""Metadata files of tables and views: their names, their content, and what was read of them.
-
-A metadata file never changes, and every state of a table is an object with an id of its own. So
-what was read or parsed is kept by that id and is right for ever.
-"""
+"""Metadata files of tables and views: their names, and how they are read and written."""
 
 import asyncio
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar, cast
 
 import zstandard
 
-from headgate.catalog.entities import TableEntity
 from headgate.catalog.ports import Files
 from headgate.errors import BadMetadata
-from headgate.kernel.cache import Cache, Key, Loaded
 from headgate.limits import (
     GZIP_INLINE_BYTES_MAX,
     MEMO_BYTES_MAX,
     MEMO_COMPRESSED_BYTES_MAX,
     METADATA_FILE_BYTES_MAX,
-    METADATA_INLINE_BYTES_MAX,
 )
-from headgate.model import table_metadata, view_metadata
-from headgate.model.table_metadata import TableMetadata
-from headgate.model.view_metadata import ViewMetadata
 
 CODEC = "write.metadata.compression-codec"
 METADATA_PATH = "write.metadata.path"
-_RAW, _PARSED, _REFS = "raw", "parsed", "refs"
 _VERSION = re.compile(r"(\d+)-")
 _GZIP_MAGIC = b"\x1f\x8b"
-
-A = TypeVar("A")
-P = TypeVar("P")
-
-
-class MetadataFiles:
-    """Contents of metadata files, read once and parsed once."""
-
-    def __init__(self, cache_bytes: int) -> None:
-        self._cache = Cache(cache_bytes)
-
-    async def raw(self, files: Files, object: int, entity: TableEntity) -> bytes:
-        """The metadata of this state, as JSON."""
-        if entity.metadata:
-            return entity.metadata
-
-        async def load(keys: list[Key]) -> Loaded:
-            data = await read_metadata(files, entity.metadata_location)
-            return {keys[0]: (data, len(data))}
-
-        found = await self._cache.load([(_RAW, object)], load)
-        return cast(bytes, found[_RAW, object])
-
-    async def table(self, files: Files, object: int, entity: TableEntity) -> TableMetadata:
-        """The metadata of this state of a table, parsed."""
-        return await self._parsed(files, object, entity, table_metadata.parse)
-
-    async def view(self, files: Files, object: int, entity: TableEntity) -> ViewMetadata:
-        """The metadata of this state of a view, parsed."""
-        return await self._parsed(files, object, entity, view_metadata.parse)
-
-    async def refs(self, files: Files, object: int, entity: TableEntity) -> bytes:
-        """The metadata of this state with only those snapshots that a branch or tag names."""
-
-        async def load(keys: list[Key]) -> Loaded:
-            table = await self.table(files, object, entity)
-            data = await worked_out(entity.is_large, table_metadata.encode_refs, table)
-            return {keys[0]: (data, len(data))}
-
-        found = await self._cache.load([(_REFS, object)], load)
-        return cast(bytes, found[_REFS, object])
-
-    def keep(self, object: int, raw: bytes, parsed: TableMetadata | ViewMetadata) -> None:
-        """Put what was just written into the cache."""
-        self._cache.put((_RAW, object), raw, len(raw))
-        self._cache.put((_PARSED, object), parsed, 2 * len(raw))
-
-    async def _parsed(
-        self, files: Files, object: int, entity: TableEntity, parse: Callable[[bytes], P]
-    ) -> P:
-        async def load(keys: list[Key]) -> Loaded:
-            data = await self.raw(files, object, entity)
-            is_large = len(data) > METADATA_INLINE_BYTES_MAX
-            return {keys[0]: (await worked_out(is_large, parse, data), 2 * len(data))}
-
-        found = await self._cache.load([(_PARSED, object)], load)
-        return cast(P, found[_PARSED, object])
-
-
-async def worked_out(is_large: bool, work: Callable[[A], P], argument: A) -> P:  # noqa: FBT001  a fact
-    """The result of some work on metadata; others must not wait for it if that is large.
-
-    Python runs one thread at a time, but takes turns: the event loop is held up for moments only.
-    """
-    return await asyncio.to_thread(work, argument) if is_large else work(argument)
+UNZIPPED_AT_ONCE_BYTES = 1 << 20  # zlib puts longer ones together while it holds Python's lock
 
 
 async def read_metadata(files: Files, location: str) -> bytes:
@@ -176,7 +100,14 @@ def _zip(data: bytes) -> bytes:
 def _unzip(data: bytes) -> bytes:
     """The content, refused if it is larger than any metadata file may be."""
     unzipper = zlib.decompressobj(wbits=31)
-    content = unzipper.decompress(data, METADATA_FILE_BYTES_MAX)
-    if unzipper.unconsumed_tail or not unzipper.eof:
+    pieces: list[bytes] = []
+    size = 0
+    while not unzipper.eof and size <= METADATA_FILE_BYTES_MAX:
+        rest = unzipper.unconsumed_tail if pieces else data
+        pieces.append(unzipper.decompress(rest, UNZIPPED_AT_ONCE_BYTES))
+        size += len(pieces[-1])
+        if not pieces[-1]:
+            break
+    if not unzipper.eof or size > METADATA_FILE_BYTES_MAX:
         raise EOFError("it is cut short, or too large")
-    return content
+    return b"".join(pieces)

@@ -1,4 +1,4 @@
-"""What the catalog asks of the world outside: files, credentials, and plans of scans."""
+"""What the catalog asks of the world outside: files, credentials, processes, plans of scans."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import NamedTuple, Protocol
@@ -100,6 +100,14 @@ class Reached(NamedTuple):
 
     kind: str
     paths: list[str]
+
+
+class Workers(Protocol):
+    """Processes that work on large metadata: it takes too long for the event loop."""
+
+    async def run_all(self, job: str, *arguments: bytes) -> list[bytes]:
+        """All answers of a job; see `metadata_worker` for what it is and says."""
+        ...
 
 
 class Planner(Protocol):

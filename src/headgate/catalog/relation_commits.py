@@ -12,13 +12,14 @@ from headgate.catalog.calls import Call, Done
 from headgate.catalog.entities import Entry, Kind, TableEntity
 from headgate.catalog.holders import with_holder
 from headgate.catalog.lake import Lake
-from headgate.catalog.metadata_files import memo, next_file, worked_out
+from headgate.catalog.metadata_files import memo
 from headgate.catalog.namespaces import require_namespace
 from headgate.catalog.naming import NAMES, RELATIONS, NamesDraft
 from headgate.catalog.openings import Opened
 from headgate.catalog.purging import is_being_purged
 from headgate.catalog.relations import ENTITIES, Relation, discard_files, entry_of, written
-from headgate.catalog.reservations import check_locations, locations_of, move
+from headgate.catalog.reservations import check_locations, move
+from headgate.catalog.versions import Version
 from headgate.errors import CommitTimedOut, LocationTaken
 from headgate.kernel.draft import Draft
 from headgate.limits import (
@@ -27,12 +28,7 @@ from headgate.limits import (
     RECORDED_RELATIONS_MAX,
     TABLE_COMMIT_TRIES_MAX,
 )
-from headgate.model import table_metadata, view_metadata
 from headgate.model.names import Identifier
-from headgate.model.table_metadata import TableMetadata
-from headgate.model.view_metadata import ViewMetadata
-
-Metadata = TableMetadata | ViewMetadata
 
 
 class Change(NamedTuple):
@@ -42,17 +38,10 @@ class Change(NamedTuple):
     kind: Kind
     before: Relation | None
     entity: TableEntity
-    metadata: Metadata
-    raw: bytes
+    version: Version | None
+    """None if nothing changes."""
     is_written: bool = True
     """Its metadata file is still to be written."""
-    expired: Sequence[str] = ()
-    """Files that nobody needs afterwards."""
-
-    @property
-    def is_real(self) -> bool:
-        """Something changes at all."""
-        return self.before is None or self.entity is not self.before.entity
 
 
 Prepare = Callable[[Opened], Awaitable[Sequence[Change]]]
@@ -89,48 +78,25 @@ async def commit_relations(
 
 
 async def new_state(
-    lake: Lake,
-    opened: Opened,
-    identifier: Identifier,
-    metadata: Metadata,
-    before: Relation | None = None,
+    lake: Lake, opened: Opened, identifier: Identifier, version: Version, before: Relation | None
 ) -> Change:
-    """The change of a table or view to this metadata, in a file that has yet to be written."""
-    is_large = before is not None and before.entity.is_large
-    raw = await worked_out(is_large, _encode, metadata)
-    previous = before.entity.metadata_location if before else None
-    file = next_file(metadata.location, metadata.properties, previous, lake.new_uuid())
-    entity = _entity(lake, opened, metadata, raw, file, before)
+    """The change of a table or view to this version, in a file that has yet to be written."""
+    entity = _entity(lake, opened, version, before)
     await check_locations(opened, entity.reserved, before.holding if before else None)
-    return Change(identifier, _kind(metadata), before, entity, metadata, raw)
-
-
-class Found(NamedTuple):
-    """A metadata file that is there already."""
-
-    file: str
-    raw: bytes
-    metadata: Metadata
+    return Change(identifier, version.kind, before, entity, version)
 
 
 async def known_state(
-    lake: Lake,
-    opened: Opened,
-    identifier: Identifier,
-    found: Found,
-    before: Relation | None = None,
+    lake: Lake, opened: Opened, identifier: Identifier, version: Version, before: Relation | None
 ) -> Change:
-    """The change of a table or view to the metadata in a file that is there."""
-    file, raw, metadata = found
-    entity = _entity(lake, opened, metadata, raw, file, before)
-    await check_locations(opened, entity.reserved, before.holding if before else None)
-    return Change(identifier, _kind(metadata), before, entity, metadata, raw, is_written=False)
+    """The change of a table or view to this version, in a file that is there."""
+    change = await new_state(lake, opened, identifier, version, before)
+    return change._replace(is_written=False)
 
 
-def same_state(identifier: Identifier, before: Relation, metadata: Metadata) -> Change:
+def same_state(identifier: Identifier, before: Relation) -> Change:
     """No change, if nobody else makes one."""
-    kind = _kind(metadata)
-    return Change(identifier, kind, before, before.entity, metadata, b"", is_written=False)
+    return Change(identifier, before.entry.kind, before, before.entity, None)
 
 
 async def _commit(
@@ -141,13 +107,15 @@ async def _commit(
 
     def attempt(draft: Draft) -> Done:
         entries[:] = [_apply(draft, change) for change in changes]
-        real = [change for change in changes if change.is_real]
+        real = [change for change in changes if change.version]
         if real:
             draft.note(_note(opened.call, real))
         return _outcome(entries)
 
     files = lake.files(opened)
-    contents = {one.entity.metadata_location: one.raw for one in changes if one.is_written}
+    contents = {
+        one.version.facts.file: one.version.raw for one in changes if one.version and one.is_written
+    }
     try:
         async with written(files, contents):
             done = await lake.commit(opened, what, attempt)
@@ -158,9 +126,11 @@ async def _commit(
         await discard_files(files, list(contents))
         return await _recorded(opened, done)
     for entry, change in zip(entries, changes, strict=True):
-        if change.is_real:
-            lake.metadata.keep(entry.object, change.raw, change.metadata)
-    await discard_files(files, [file for change in changes for file in change.expired])
+        if change.version:
+            lake.metadata.keep(entry.object, change.version)
+    await discard_files(
+        files, [file for one in changes if one.version for file in one.version.facts.expired]
+    )
     return [
         Relation(opened, entry, change.entity)
         for entry, change in zip(entries, changes, strict=True)
@@ -174,7 +144,7 @@ def _apply(draft: Draft, change: Change) -> Entry:
     before = change.before
     if old != (before.entry if before else None):
         raise _MovedError
-    if old is not None and not change.is_real:
+    if old is not None and change.version is None:
         return old
     parent = require_namespace(names, change.identifier.namespace)
     # Another table under the same name is another entity: no right of the old one reaches it.
@@ -234,38 +204,16 @@ def _still_there(taken: LocationTaken) -> LocationTaken:
     )
 
 
-def _entity(
-    lake: Lake,
-    opened: Opened,
-    metadata: Metadata,
-    raw: bytes,
-    file: str,
-    before: Relation | None,
-) -> TableEntity:
-    now_ms = lake.now_ms()
-    uuid = metadata.table_uuid if isinstance(metadata, TableMetadata) else metadata.view_uuid
-    reserved = locations_of(metadata.location, metadata.properties)
-    if isinstance(metadata, TableMetadata) and before and before.entity.uuid == uuid:
-        # Files stay where they were written: a table keeps all places that it ever had.
-        reserved += tuple(one for one in before.entity.reserved if one not in reserved)
-    return ENTITIES[_kind(metadata)](
-        uuid,
-        metadata.location,
-        file,
-        memo(raw),
-        reserved,
+def _entity(lake: Lake, opened: Opened, version: Version, before: Relation | None) -> TableEntity:
+    now_ms, facts = lake.now_ms(), version.facts
+    return ENTITIES[version.kind](
+        facts.uuid,
+        facts.location,
+        facts.file,
+        memo(version.raw),
+        facts.reserved,
         before.entity.created_ms if before else now_ms,
         before.entity.created_by if before else opened.call.principal,
         now_ms,
         opened.call.principal,
     )
-
-
-def _encode(metadata: Metadata) -> bytes:
-    if isinstance(metadata, TableMetadata):
-        return table_metadata.encode(metadata)
-    return view_metadata.encode(metadata)
-
-
-def _kind(metadata: Metadata) -> Kind:
-    return Kind.TABLE if isinstance(metadata, TableMetadata) else Kind.VIEW

@@ -1,129 +1,185 @@
 """Commits to tables, one or several at once."""
 
+import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import partial
 from typing import NamedTuple
 
 from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
-from headgate.catalog.metadata_files import worked_out
 from headgate.catalog.namespaces import find_namespace
 from headgate.catalog.openings import Opened
 from headgate.catalog.relation_commits import Change, commit_relations, new_state, same_state
 from headgate.catalog.relations import Relation, absent, check_free, entry_of, find_relation
-from headgate.errors import BadMetadata, BadRequest, InvalidInput, RequirementFailed
-from headgate.model import table_requirements, table_updates
-from headgate.model.locations import is_within
+from headgate.catalog.versions import changed_table, new_version
+from headgate.errors import BadRequest, TableNotFound
+from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX, METADATA_INLINE_BYTES_MAX
+from headgate.model.json_values import Json
 from headgate.model.names import Identifier, check_name
 from headgate.model.physical import physical_name
-from headgate.model.table_actions import TableUpdate
-from headgate.model.table_metadata import TableMetadata
-from headgate.model.table_requirements import TableRequirement, is_create
-from headgate.model.table_updates import already_applied, expired_files
+from headgate.model.table_actions import (
+    AddSchema,
+    AddSortOrder,
+    AddSpec,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    TableUpdate,
+    decode_updates,
+)
+from headgate.model.table_requirements import TableRequirement, decode_requirements, is_create
 
-DELETE_OLD_FILES = "write.metadata.delete-after-commit.enabled"
+CHANGES_PER_TURN = 16  # of a transaction; then others have their turn
+_DEFINING = (
+    AddSchema | SetCurrentSchema | AddSpec | SetDefaultSpec | AddSortOrder | SetDefaultSortOrder
+)
 
 
 class TableChange(NamedTuple):
-    """What a client wants of one table."""
+    """What a client wants of one table, as it wrote it."""
 
     identifier: Identifier
+    requirements: Json
+    updates: Json
+
+
+class _Wanted(NamedTuple):
+    """The same, read if it is not too large for that."""
+
+    change: TableChange
     requirements: Sequence[TableRequirement]
     updates: Sequence[TableUpdate]
+    is_read: bool = True
+
+    @property
+    def identifier(self) -> Identifier:
+        return self.change.identifier
 
 
 async def commit_table(lake: Lake, opened: Opened, change: TableChange) -> Relation:
     """Change a table, or create it; the table as it is afterwards."""
-    [table] = await _commit_all(lake, opened, [change], f"update table {_name(change)}")
+    what = f"update table {_name(change)}"
+    [table] = await _commit_all(lake, opened, [_read(change)], what)
     return table
 
 
 async def commit_transaction(lake: Lake, opened: Opened, changes: Sequence[TableChange]) -> None:
     """Change tables, all or none."""
-    names = ", ".join(map(_name, changes))
-    await _commit_all(lake, opened, changes, f"transaction on {names}")
-
-
-async def _commit_all(
-    lake: Lake, opened: Opened, changes: Sequence[TableChange], what: str
-) -> list[Relation]:
-    identifiers = [change.identifier for change in changes]
-    if len(set(identifiers)) != len(identifiers):
+    if len({change.identifier for change in changes}) != len(changes):
         raise BadRequest(
             "Invalid transaction", why="it names a table twice", fix="Join the changes of a table"
         )
+    wanted = []
+    for number, change in enumerate(changes, 1):
+        wanted.append(_read(change))
+        if number % CHANGES_PER_TURN == 0:
+            await asyncio.sleep(0)
+    names = ", ".join(map(_name, changes))
+    await _commit_all(lake, opened, wanted, f"transaction on {names}")
 
+
+async def _commit_all(
+    lake: Lake, opened: Opened, wanted: Sequence[_Wanted], what: str
+) -> list[Relation]:
     async def prepare(current: Opened) -> list[Change]:
-        return [await _prepare(lake, current, change) for change in changes]
+        prepared = []
+        for number, one in enumerate(wanted, 1):
+            prepared.append(await _prepare(lake, current, one))
+            if number % CHANGES_PER_TURN == 0:
+                await asyncio.sleep(0)
+        return prepared
 
-    lanes = [(opened.call.catalog, identifier) for identifier in identifiers]
+    lanes = [(opened.call.catalog, one.identifier) for one in wanted]
     async with lake.lanes.enter(lanes) as waited:
         if waited:
             opened = await lake.open(opened.call)
         return await commit_relations(lake, opened, what, prepare)
 
 
-async def _prepare(lake: Lake, opened: Opened, change: TableChange) -> Change:
+def _read(change: TableChange) -> _Wanted:
+    size = memoryview(change.requirements).nbytes + memoryview(change.updates).nbytes
+    if size > DEFINITIONS_INLINE_BYTES_MAX:
+        return _Wanted(change, (), (), is_read=False)
+    return _Wanted(change, decode_requirements(change.requirements), decode_updates(change.updates))
+
+
+async def _prepare(lake: Lake, opened: Opened, wanted: _Wanted) -> Change:
     """Work a change out on the present state of its table."""
-    before = await _find(opened, change)
+    if not wanted.is_read:
+        return await _prepare_unread(lake, opened, wanted.change)
+    before = await _find(opened, wanted)
     old = None
     if before is not None:
+        memo_bytes = len(before.entity.metadata)
+        is_light = 0 < memo_bytes <= DEFINITIONS_INLINE_BYTES_MAX
+        if not is_light and await _is_heavy(lake, before, wanted.updates):
+            return await _prepare_elsewhere(lake, opened, wanted.change, before)
         files = lake.files(opened)
         old = await lake.metadata.table(files, before.entry.object, before.entity)
-    try:
-        table_requirements.check(old, change.requirements)
-        new = await _apply(lake, change, before, old)
-    except (RequirementFailed, BadMetadata):
-        if old is None or not already_applied(old, change.updates):
-            raise
-        new = old  # the same commit was made before, and its answer was lost
+    terms = lake.terms(before.entity if before else None)
+    new = changed_table(old, wanted.requirements, wanted.updates, terms)
     if before is not None and new is old:
-        return same_state(change.identifier, before, new)
-    made = await new_state(lake, opened, change.identifier, new, before)
-    return made._replace(expired=_expired(old, new, made.entity.reserved))
+        return same_state(wanted.identifier, before)
+    version = new_version(new, terms, old)
+    return await new_state(lake, opened, wanted.identifier, version, before)
 
 
-async def _apply(
-    lake: Lake, change: TableChange, before: Relation | None, old: TableMetadata | None
-) -> TableMetadata:
-    apply = partial(
-        table_updates.apply,
-        now_ms=lake.now_ms(),
-        previous_location=before.entity.metadata_location if before else None,
-        new_uuid=lake.new_uuid(),
+async def _prepare_unread(lake: Lake, opened: Opened, change: TableChange) -> Change:
+    """The same for a request that is too large to be read here."""
+    identifier = change.identifier
+    entry = await opened.look(lambda names: entry_of(names, identifier))
+    if entry is not None and entry.kind is Kind.TABLE:
+        before = await find_relation(opened, identifier, Kind.TABLE)
+        return await _prepare_elsewhere(lake, opened, change, before)
+    try:
+        made = await _prepare_elsewhere(lake, opened, change, None)
+    except TableNotFound:
+        raise absent(identifier, Kind.TABLE) from None
+    check_name(identifier.name)
+    await find_namespace(opened, identifier.namespace)
+    check_free(entry, identifier, Kind.TABLE)
+    return made
+
+
+async def _prepare_elsewhere(
+    lake: Lake, opened: Opened, change: TableChange, before: Relation | None
+) -> Change:
+    """The same in a worker process."""
+    terms = lake.terms(before.entity if before else None)
+    present = None
+    if before is not None:
+        files = lake.files(opened)
+        present = await lake.metadata.present(files, before.entry.object, before.entity)
+    version = await lake.large.commit(
+        Kind.TABLE, present, change.requirements, change.updates, terms
     )
-    is_large = before is not None and before.entity.is_large
-    return await worked_out(is_large, lambda updates: apply(old, updates), change.updates)
+    if version is None:
+        assert before is not None, "what is not there cannot stay the same"
+        return same_state(change.identifier, before)
+    return await new_state(lake, opened, change.identifier, version, before)
 
 
-async def _find(opened: Opened, change: TableChange) -> Relation | None:
+async def _is_heavy(lake: Lake, before: Relation, updates: Sequence[TableUpdate]) -> bool:
+    """Whether a change takes so long that others would have to wait."""
+    files = lake.files(before.opened)
+    size = len(await lake.metadata.raw(files, before.entry.object, before.entity))
+    return size > METADATA_INLINE_BYTES_MAX or (
+        size > DEFINITIONS_INLINE_BYTES_MAX and any(isinstance(one, _DEFINING) for one in updates)
+    )
+
+
+async def _find(opened: Opened, wanted: _Wanted) -> Relation | None:
     """The table to be changed, None if it is to be created."""
-    entry = await opened.look(lambda names: entry_of(names, change.identifier))
-    if is_create(change.requirements):
-        check_name(change.identifier.name)
-        await find_namespace(opened, change.identifier.namespace)
+    identifier = wanted.identifier
+    entry = await opened.look(lambda names: entry_of(names, identifier))
+    if is_create(wanted.requirements):
+        check_name(identifier.name)
+        await find_namespace(opened, identifier.namespace)
         if entry is None or entry.kind is not Kind.TABLE:
-            check_free(entry, change.identifier, Kind.TABLE)
+            check_free(entry, identifier, Kind.TABLE)
             return None
     elif entry is None:
-        raise absent(change.identifier, Kind.TABLE)
-    return await find_relation(opened, change.identifier, Kind.TABLE)
-
-
-def _expired(old: TableMetadata | None, new: TableMetadata, reserved: Sequence[str]) -> list[str]:
-    """Metadata files that fell out of the table's log and lie within the table.
-
-    The log of a registered table may name files of others.
-    """
-    if new.properties.get(DELETE_OLD_FILES, "false").lower() != "true":
-        return []
-    own = []
-    for file in expired_files(old, new):
-        with suppress(InvalidInput):  # no location at all
-            if any(is_within(file, location) for location in reserved):
-                own.append(file)
-    return own
+        raise absent(identifier, Kind.TABLE)
+    return await find_relation(opened, identifier, Kind.TABLE)
 
 
 def _name(change: TableChange) -> str:

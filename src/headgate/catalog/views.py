@@ -2,24 +2,27 @@
 
 from typing import Any
 
+from msgspec import Raw
+
 from headgate.catalog.calls import Done
 from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
-from headgate.catalog.metadata_files import found_in, read_metadata, worked_out
 from headgate.catalog.openings import Opened
 from headgate.catalog.placing import check_new, location_of
+from headgate.catalog.registrations import registered_version
 from headgate.catalog.relation_commits import (
     Change,
-    Found,
     commit_relations,
     known_state,
     new_state,
     same_state,
 )
 from headgate.catalog.relations import Relation, drop_relation, find_relation, named
+from headgate.catalog.versions import Terms, Version, new_version
 from headgate.kernel.draft import Draft
-from headgate.limits import METADATA_INLINE_BYTES_MAX
-from headgate.model import view_metadata, view_requirements, view_updates
+from headgate.limits import VERIFIED_INLINE_BYTES_MAX
+from headgate.model import view_requirements, view_updates
+from headgate.model.json_values import encode
 from headgate.model.names import Identifier
 from headgate.model.view_creation import new_view
 
@@ -34,15 +37,24 @@ async def drop_view(lake: Lake, opened: Opened, identifier: Identifier) -> None:
 
 
 async def create_view(
-    lake: Lake, opened: Opened, identifier: Identifier, request: dict[str, Any]
+    lake: Lake,
+    opened: Opened,
+    identifier: Identifier,
+    location: str | None,
+    request: dict[str, Any] | bytes,
 ) -> Relation:
-    """Make a new view."""
+    """Make a new view. Its request is bytes if it is too large to be read here."""
 
     async def prepare(current: Opened) -> list[Change]:
         await check_new(current, identifier, Kind.VIEW)
-        location = await location_of(lake, current, identifier, request.get("location"))
-        metadata = new_view(request, location=location, uuid=lake.new_uuid(), now_ms=lake.now_ms())
-        return [await new_state(lake, current, identifier, metadata)]
+        place = await location_of(lake, current, identifier, location)
+        terms = lake.terms(None)
+        if isinstance(request, bytes):
+            version = await lake.large.create(Kind.VIEW, request, place, terms)
+        else:
+            view = new_view(request, location=place, uuid=terms.uuid, now_ms=terms.now_ms)
+            version = new_version(view, terms)
+        return [await new_state(lake, current, identifier, version, None)]
 
     [view] = await commit_relations(lake, opened, f"create view {named(identifier)}", prepare)
     return view
@@ -53,34 +65,53 @@ async def register_view(lake: Lake, opened: Opened, identifier: Identifier, file
 
     async def prepare(current: Opened) -> list[Change]:
         await check_new(current, identifier, Kind.VIEW)
-        current.check_allowed([file])
-        raw = await read_metadata(lake.files(current), file)
-        is_large = len(raw) > METADATA_INLINE_BYTES_MAX
-        with found_in(file):
-            metadata = await worked_out(is_large, view_metadata.parse, raw)
-        return [await known_state(lake, current, identifier, Found(file, raw, metadata))]
+        version = await registered_version(lake, current, Kind.VIEW, file)
+        return [await known_state(lake, current, identifier, version, None)]
 
     [view] = await commit_relations(lake, opened, f"register view {named(identifier)}", prepare)
     return view
 
 
 async def update_view(
-    lake: Lake, opened: Opened, identifier: Identifier, requirements: list[Any], updates: list[Any]
+    lake: Lake,
+    opened: Opened,
+    identifier: Identifier,
+    requirements: list[Any] | Raw,
+    updates: list[Any] | Raw,
 ) -> Relation:
-    """Change a view; what others changed meanwhile is kept where the two do not clash."""
+    """Change a view; what others changed meanwhile is kept where the two do not clash.
+
+    Requirements and updates are raw if they are too large to be read here.
+    """
 
     async def prepare(current: Opened) -> list[Change]:
         before = await find_relation(current, identifier, Kind.VIEW)
-        files = lake.files(current)
-        old = await lake.metadata.view(files, before.entry.object, before.entity)
-        view_requirements.check(old, requirements)
-        new = view_updates.apply(old, updates, now_ms=lake.now_ms())
-        if new is old:
-            return [same_state(identifier, before, old)]
-        return [await new_state(lake, current, identifier, new, before)]
+        terms = lake.terms(before.entity)
+        present = await lake.metadata.present(
+            lake.files(current), before.entry.object, before.entity
+        )
+        is_large = len(present.raw) > VERIFIED_INLINE_BYTES_MAX
+        if is_large or isinstance(requirements, Raw) or isinstance(updates, Raw):
+            wanted = encode(requirements), encode(updates)
+            version = await lake.large.commit(Kind.VIEW, present, *wanted, terms)
+        else:
+            version = await _changed(lake, before, requirements, updates, terms)
+        if version is None:
+            return [same_state(identifier, before)]
+        return [await new_state(lake, current, identifier, version, before)]
 
     async with lake.lanes.enter([(opened.call.catalog, identifier)]) as waited:
         if waited:
             opened = await lake.open(opened.call)
         [view] = await commit_relations(lake, opened, f"update view {named(identifier)}", prepare)
     return view
+
+
+async def _changed(
+    lake: Lake, before: Relation, requirements: list[Any], updates: list[Any], terms: Terms
+) -> Version | None:
+    files = lake.files(before.opened)
+    old = await lake.metadata.view(files, before.entry.object, before.entity)
+    view_requirements.check(old, requirements)
+    new = view_updates.apply(old, updates, now_ms=terms.now_ms)
+    return None if new is old else new_version(new, terms)

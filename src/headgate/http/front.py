@@ -44,6 +44,7 @@ from headgate.limits import (
     COMPRESSED_ANSWERS_BYTES,
     REQUEST_SECONDS_MAX,
     REQUESTS_MAX,
+    SENT_AT_ONCE_BYTES,
 )
 
 UNMATCHED = "unmatched"
@@ -254,7 +255,8 @@ class Front:
         """The body as it is sent: one piece, and compressed if that is asked for and worth it."""
         body = response.body
         if type(body) is list:
-            body = b"".join(body)
+            is_large = sum(map(len, body)) > SENT_AT_ONCE_BYTES
+            body = await asyncio.to_thread(b"".join, body) if is_large else b"".join(body)
         body = cast("bytes", body)
         if len(body) <= COMPRESS_ABOVE_BYTES:
             return body
@@ -337,8 +339,16 @@ def _stands(route: Route, response: Response) -> bool:
 
 async def _send(answer: Answer, id: str, send: Send) -> None:
     headers = [*answer.headers, (b"x-request-id", id.encode())]
+    body = answer.body
+    if len(body) > SENT_AT_ONCE_BYTES:
+        headers.append((b"content-length", str(len(body)).encode()))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
+    start = 0
+    while len(body) - start > SENT_AT_ONCE_BYTES:
+        piece = body[start : start + SENT_AT_ONCE_BYTES]
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+        start += SENT_AT_ONCE_BYTES
+    await send({"type": "http.response.body", "body": body[start:] if start else body})
 
 
 def _about(request: Request) -> dict[str, object]:

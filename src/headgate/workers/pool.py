@@ -203,6 +203,7 @@ class Worker:
             for start in range(0, len(part), CHUNK_BYTES):
                 pipe.write(part[start : start + CHUNK_BYTES])
                 await pipe.drain()
+                await asyncio.sleep(0)  # a worker that reads quickly leaves nothing to wait for
         await pipe.drain()
 
     async def receive(self) -> tuple[bytes, bytes]:

@@ -26,7 +26,7 @@ from headgate.kernel.kernel import Kernel
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.options import StorageOptions
 from headgate.testing.kernels import Rig, Snapshot, snapshot
-from tests.unit.catalog.outside import CountingStorage, FakePlanner
+from tests.unit.catalog.outside import CountingStorage, FakePlanner, InlineWorkers
 
 OPTIONS = LakeOptions()
 LOCAL = StorageOptions(local_sync=False)
@@ -77,7 +77,8 @@ class Node:
         self.kernel = kernel
         self.storage = CountingStorage(StorageGateway(world.storage, kernel.clock))
         self.planner = FakePlanner()
-        self.lake = Lake(kernel, self.storage, self.planner, world.new_uuid, options)
+        self.workers = InlineWorkers()
+        self.lake = Lake(kernel, self.storage, self.planner, self.workers, world.new_uuid, options)
         self.reports = Reports(self.lake)
         self.tokens = Tokens(SECRET, kernel.clock)
         service = Service(
@@ -300,6 +301,6 @@ def _encode(body: object) -> bytes:
 
 
 def _answer(response: Response) -> Answer:
-    assert isinstance(response.body, bytes)
-    body = json.loads(response.body) if response.body else None
+    raw = response.body if isinstance(response.body, bytes) else b"".join(response.body)
+    body = json.loads(raw) if raw else None
     return Answer(response.status, body, {name.lower(): value for name, value in response.headers})

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 
+from headgate.catalog.metadata_worker import JOBS
 from headgate.catalog.ports import (
     Files,
     Reached,
@@ -84,6 +85,17 @@ class CountingStorage:
 
     def sign(self, request: SignRequest, locations: Sequence[str], *, write: bool) -> Signed:
         return self._inner.sign(request, locations, write=write)
+
+
+class InlineWorkers:
+    """Does the jobs of worker processes here, and counts them."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    async def run_all(self, job: str, *arguments: bytes) -> list[bytes]:
+        self.counts[job] += 1
+        return list(JOBS[job.encode()](*arguments))
 
 
 class FakePlanner:

@@ -2,14 +2,15 @@
 
 import logging
 import zlib
+from typing import cast
 
 import msgspec
 
 from headgate.catalog.openings import Opened
 from headgate.catalog.ports import StorageCredential
 from headgate.catalog.relations import Relation
-from headgate.catalog.reservations import locations_of
 from headgate.catalog.tables import metadata_json, metadata_json_of_refs
+from headgate.catalog.versions import Version
 from headgate.errors import HeadgateError
 from headgate.http.iceberg.delegation import (
     DELEGATION,
@@ -21,12 +22,11 @@ from headgate.http.iceberg.delegation import (
 )
 from headgate.http.iceberg.service import Service
 from headgate.http.request import JSON_CONTENT, Response
-from headgate.model import table_metadata
 from headgate.model.names import Identifier
-from headgate.model.table_metadata import TableMetadata
 
 PRIVATE = ("cache-control", "private")  # no cache in between may hand keys to others
 BY_DELEGATION = ("vary", DELEGATION)
+KEPT_BYTES_MAX = 1 << 20  # of a body; to put larger ones together is no work for the event loop
 
 logger = logging.getLogger(__name__)
 _encode = msgspec.json.encode
@@ -57,42 +57,41 @@ async def staged_answer(
     service: Service,
     opened: Opened,
     identifier: Identifier,
-    metadata: TableMetadata,
+    version: Version,
     form: Representation,
 ) -> Response:
     """A table that is not stored yet; its creator writes the first files already."""
     credentials: list[StorageCredential] = []
     if form.vended:
-        reserved = locations_of(metadata.location, metadata.properties)
-        locations = (metadata.location, *reserved[1:])
+        locations = (version.facts.location, *version.facts.reserved[1:])
         credentials = await credentials_for(service, locations, write=True)
     config = access_config(
         service,
         opened.call.catalog,
         identifier,
-        metadata.location,
+        version.facts.location,
         form=form,
         credentials=credentials,
     )
-    parts = [b'{"metadata":', table_metadata.encode(metadata), *_access(config, credentials)]
-    return Response(200, b"".join(parts), [JSON_CONTENT])
+    parts = [b'{"metadata":', version.raw, *_access(config, credentials)]
+    return Response(200, parts, [JSON_CONTENT])
 
 
 async def commit_answer(service: Service, table: Relation, identifier: Identifier) -> Response:
     """A table as a commit answers it."""
     location = _encode(table.entity.metadata_location)
     raw = await metadata_json(service.lake, table)
-    body = b"".join((b'{"metadata-location":', location, b',"metadata":', raw, b"}"))
+    parts = [b'{"metadata-location":', location, b',"metadata":', raw, b"}"]
     tag = etag(service, table, identifier, Representation())
-    return Response(200, body, [JSON_CONTENT, ("ETag", tag)])
+    return Response(200, parts, [JSON_CONTENT, ("ETag", tag)])
 
 
 async def view_answer(service: Service, view: Relation) -> Response:
     """A view."""
     location = _encode(view.entity.metadata_location)
     raw = await metadata_json(service.lake, view)
-    body = b'{"metadata-location":%b,"metadata":%b,"config":{}}' % (location, raw)
-    return Response(200, body, [JSON_CONTENT])
+    parts = [b'{"metadata-location":', location, b',"metadata":', raw, b',"config":{}}']
+    return Response(200, parts, [JSON_CONTENT])
 
 
 def is_among(tag: str, sent: str) -> bool:
@@ -121,25 +120,27 @@ async def _answer(
 ) -> Response:
     key = (form.letter, table.entry.object)
     is_lasting = not credentials and not form.signed
-    body = service.answers.find(key) if is_lasting else None
+    found = service.answers.find(key) if is_lasting else None
+    body = cast("bytes | list[bytes] | None", found)
     if body is None:
-        body = await _body(service, table, identifier, form, credentials)
-        if is_lasting:
-            service.answers.put(key, body, len(body))
-    assert isinstance(body, bytes)
+        body = await _parts(service, table, identifier, form, credentials)
+        size = sum(map(len, body))
+        if is_lasting and size <= KEPT_BYTES_MAX:
+            body = b"".join(body)
+            service.answers.put(key, body, size)
     headers = [JSON_CONTENT, ("ETag", etag(service, table, identifier, form))]
     if credentials:
         headers += [PRIVATE, BY_DELEGATION]
     return Response(200, body, headers, key=key if is_lasting else None)
 
 
-async def _body(
+async def _parts(
     service: Service,
     table: Relation,
     identifier: Identifier,
     form: Representation,
     credentials: list[StorageCredential],
-) -> bytes:
+) -> list[bytes]:
     raw = await (metadata_json_of_refs if form.refs else metadata_json)(service.lake, table)
     config = access_config(
         service,
@@ -149,14 +150,13 @@ async def _body(
         form=form,
         credentials=credentials,
     )
-    parts = [
+    return [
         b'{"metadata-location":',
         _encode(table.entity.metadata_location),
         b',"metadata":',
         raw,
         *_access(config, credentials),
     ]
-    return b"".join(parts)
 
 
 def _access(config: dict[str, str], credentials: list[StorageCredential]) -> list[bytes]:

@@ -139,12 +139,34 @@ class CommitTransaction(Payload, frozen=True):
     table_changes: list[CommitTable]
 
 
+class CreateTableHead(Payload, frozen=True):
+    """The little that is read of a large request for a table."""
+
+    name: str
+    location: str | None = None
+    stage_create: bool = False
+
+
 class CommitView(Payload, frozen=True):
     """Changes of a view, and what it must be like for them."""
 
     updates: list[dict[str, Any]]
     requirements: list[dict[str, Any]] = []
     identifier: TableIdentifier | None = None
+
+
+class LargeCommitView(Payload, frozen=True):
+    """The same, not read."""
+
+    updates: msgspec.Raw
+    requirements: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"[]"))
+
+
+class CreateViewHead(Payload, frozen=True):
+    """The little that is read of a large request for a view."""
+
+    name: str
+    location: str | None = None
 
 
 class CreateView(Payload, frozen=True):

@@ -1,7 +1,7 @@
 """The operations on tables: changes, scans, access to files."""
 
 from headgate import errors
-from headgate.catalog.new_tables import NewTable
+from headgate.catalog.versions import NewTable
 from headgate.http.iceberg import access, metrics, scans, tables
 from headgate.http.iceberg import payloads as p
 from headgate.http.iceberg.route_parts import (

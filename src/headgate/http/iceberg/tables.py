@@ -6,7 +6,7 @@ import msgspec
 
 from headgate.catalog import table_commits, tables
 from headgate.catalog.entities import Kind
-from headgate.catalog.new_tables import NewTable, create_table, register_table, stage_table
+from headgate.catalog.new_tables import LargeTable, create_table, register_table, stage_table
 from headgate.catalog.relations import (
     find_relation,
     list_relations,
@@ -14,6 +14,7 @@ from headgate.catalog.relations import (
     rename_relation,
 )
 from headgate.catalog.table_commits import TableChange, commit_table
+from headgate.catalog.versions import NewTable
 from headgate.errors import BadRequest
 from headgate.http.iceberg.answers import (
     commit_answer,
@@ -27,6 +28,7 @@ from headgate.http.iceberg.delegation import representation_of
 from headgate.http.iceberg.payloads import (
     CommitTable,
     CommitTransaction,
+    CreateTableHead,
     IdentifierList,
     RegisterTable,
     Rename,
@@ -41,9 +43,8 @@ from headgate.http.iceberg.service import (
     paging_of,
 )
 from headgate.http.request import JSON_CONTENT, Request, Response, decode, json_response
+from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX
 from headgate.model.names import Identifier
-from headgate.model.table_actions import decode_updates
-from headgate.model.table_requirements import decode_requirements
 
 
 async def list_tables(service: Service, request: Request) -> Response:
@@ -58,12 +59,18 @@ async def create(service: Service, request: Request) -> Response:
     """Make a table, or stage one."""
     opened = await open_catalog(service, request)
     namespace = namespace_of(service, opened, request)
-    new = decode(request, NewTable)
+    new: NewTable | LargeTable
+    if len(request.body) > DEFINITIONS_INLINE_BYTES_MAX:
+        head = decode(request, CreateTableHead)
+        new, is_staged = LargeTable(head.name, head.location, request.body), head.stage_create
+    else:
+        new = decode(request, NewTable)
+        is_staged = new.stage_create
     identifier = Identifier(namespace, new.name)
     form = representation_of(request)
-    if new.stage_create:
-        metadata = await stage_table(service.lake, opened, namespace, new)
-        return await staged_answer(service, opened, identifier, metadata, form)
+    if is_staged:
+        version = await stage_table(service.lake, opened, namespace, new)
+        return await staged_answer(service, opened, identifier, version, form)
     table = await create_table(service.lake, opened, namespace, new)
     return await made_answer(service, table, identifier, form)
 
@@ -144,8 +151,8 @@ async def unregister(service: Service, request: Request) -> Response:
     identifier = identifier_of(service, opened, request, "table")
     id, location, raw = await tables.unregister_table(service.lake, opened, identifier)
     service.reports.forget(opened, id)
-    body = b'{"metadata-location":%b,"metadata":%b}' % (msgspec.json.encode(location), raw)
-    return Response(200, body, [JSON_CONTENT])
+    parts = [b'{"metadata-location":', msgspec.json.encode(location), b',"metadata":', raw, b"}"]
+    return Response(200, parts, [JSON_CONTENT])
 
 
 async def rename(service: Service, request: Request) -> Response:
@@ -168,9 +175,7 @@ def identifier_in(body: TableIdentifier) -> Identifier:
 
 
 def _change(identifier: Identifier, body: CommitTable) -> TableChange:
-    return TableChange(
-        identifier, decode_requirements(body.requirements), decode_updates(body.updates)
-    )
+    return TableChange(identifier, body.requirements, body.updates)
 
 
 def _own_identifier(body: CommitTable) -> Identifier:

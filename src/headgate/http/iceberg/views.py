@@ -1,5 +1,7 @@
 """Handlers for views."""
 
+from typing import Any
+
 import msgspec
 
 from headgate.catalog import views
@@ -14,7 +16,9 @@ from headgate.http.iceberg.answers import view_answer
 from headgate.http.iceberg.payloads import (
     CommitView,
     CreateView,
+    CreateViewHead,
     IdentifierList,
+    LargeCommitView,
     RegisterView,
     Rename,
 )
@@ -27,6 +31,7 @@ from headgate.http.iceberg.service import (
 )
 from headgate.http.iceberg.tables import identifier_in, identifiers_json
 from headgate.http.request import Request, Response, decode, json_response
+from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX
 from headgate.model.names import Identifier
 
 
@@ -41,9 +46,15 @@ async def list_views(service: Service, request: Request) -> Response:
 async def create(service: Service, request: Request) -> Response:
     """Make a view."""
     opened = await open_catalog(service, request)
-    new = decode(request, CreateView)
+    wanted: dict[str, Any] | bytes
+    new: CreateView | CreateViewHead
+    if len(request.body) > DEFINITIONS_INLINE_BYTES_MAX:
+        new, wanted = decode(request, CreateViewHead), request.body
+    else:
+        new = decode(request, CreateView)
+        wanted = msgspec.to_builtins(new)
     identifier = Identifier(namespace_of(service, opened, request), new.name)
-    view = await views.create_view(service.lake, opened, identifier, msgspec.to_builtins(new))
+    view = await views.create_view(service.lake, opened, identifier, new.location, wanted)
     return await view_answer(service, view)
 
 
@@ -77,7 +88,8 @@ async def replace(service: Service, request: Request) -> Response:
     """Commit changes to a view."""
     opened = await open_catalog(service, request)
     identifier = identifier_of(service, opened, request, "view")
-    body = decode(request, CommitView)
+    is_large = len(request.body) > DEFINITIONS_INLINE_BYTES_MAX
+    body = decode(request, LargeCommitView) if is_large else decode(request, CommitView)
     view = await views.update_view(
         service.lake, opened, identifier, body.requirements, body.updates
     )

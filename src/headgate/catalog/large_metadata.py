@@ -1,0 +1,102 @@
+"""Work on metadata that is too large for the event loop, done in other processes.
+
+Bytes go there and come back in small pieces; what is decided here needs only a few facts.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from headgate.catalog.entities import Kind
+from headgate.catalog.ports import Workers
+from headgate.catalog.versions import Facts, Terms, Version
+from headgate.model.json_values import Json
+from headgate.workers.pool import module
+
+WORKER = module("headgate.catalog.metadata_worker")
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What a worker process is told besides the bytes."""
+
+    kind: Kind
+    terms: Terms
+    key: str = ""
+    """Of the version that is there; empty if there is none."""
+    file: str = ""
+    """Of metadata that is registered."""
+    location: str = ""
+    """Of a new table or view."""
+
+
+class Present(NamedTuple):
+    """The version that is there: its key, and its bytes for a worker that does not know it."""
+
+    key: str
+    raw: bytes
+
+
+_facts = msgspec.msgpack.Decoder(Facts)
+_pack = msgspec.msgpack.Encoder().encode
+_NOTHING_NEW = Terms(0, "", "")
+
+
+def _described(task: Task) -> bytes:
+    """A task without the bytes that it may have anyway."""
+    before = task.terms.before
+    if before is not None and before.metadata:
+        terms = replace(task.terms, before=replace(before, metadata=b""))
+        task = replace(task, terms=terms)
+    return _pack(task)
+
+
+class LargeMetadata:
+    """The same as is done here for metadata of ordinary size."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+
+    async def register(self, kind: Kind, raw: bytes, file: str, terms: Terms) -> Version:
+        """The version in a file that somebody else wrote."""
+        task = Task(kind, terms, file=file)
+        [facts] = await self._workers.run_all("register", _described(task), raw)
+        return Version(kind, _facts.decode(facts), raw, key=terms.version_uuid)
+
+    async def create(self, kind: Kind, request: bytes, location: str, terms: Terms) -> Version:
+        """The first version of a table or view."""
+        task = Task(kind, terms, location=location)
+        [facts, raw] = await self._workers.run_all("create", _described(task), request)
+        return Version(kind, _facts.decode(facts), raw, key=terms.version_uuid)
+
+    async def commit(
+        self,
+        kind: Kind,
+        present: Present | None,
+        requirements: Json,
+        updates: Json,
+        terms: Terms,
+    ) -> Version | None:
+        """The next version of a table or view; None if nothing changes."""
+        task = Task(kind, terms, present.key if present else "")
+        wanted = bytes(requirements), bytes(updates)
+        answers = await self._on("commit", task, present, *wanted)
+        if answers == [b""]:
+            return None
+        [facts, raw] = answers
+        return Version(kind, _facts.decode(facts), raw, key=terms.version_uuid)
+
+    async def refs(self, present: Present) -> bytes:
+        """A table's metadata with those snapshots only that a branch or tag names."""
+        task = Task(Kind.TABLE, _NOTHING_NEW, present.key)
+        [raw] = await self._on("refs", task, present)
+        return raw
+
+    async def _on(
+        self, job: str, task: Task, present: Present | None, *arguments: bytes
+    ) -> list[bytes]:
+        """Ask first without the metadata: the last worker that was used may know it still."""
+        answers = await self._workers.run_all(job, _described(task), *arguments)
+        if answers or present is None:
+            return answers
+        return await self._workers.run_all(job, _described(task), *arguments, present.raw)
