@@ -1,7 +1,6 @@
 """The files of tables, wherever they lie: what the catalog is given as its storage."""
 
 import itertools
-import math
 import operator
 from collections.abc import AsyncIterator, Sequence
 
@@ -14,9 +13,6 @@ from headgate.storage.object_files import ObjectFiles
 from headgate.storage.options import StorageOptions
 from headgate.storage.places import Place, parse, place_within
 from headgate.storage.stores import Stores
-
-FILE_SEEN_SECONDS = 1.0
-FILES_SEEN_MAX = 10_000
 
 store = operator.attrgetter("store")
 
@@ -35,12 +31,9 @@ class StorageFiles:
         clock: Clock | None = None,
         resolve: endpoints.Resolve = endpoints.resolve,
     ) -> None:
-        self._clock = clock or SystemClock()
-        self._seen: dict[str, float] = {}
-        """Files that were there, and until when that is taken to be so."""
         self._roots = tuple(parse(root) for root in roots)
         self._local = LocalFiles(self._roots, sync=options.local_sync)
-        self._objects = ObjectFiles(Stores(options, self._clock, resolve=resolve))
+        self._objects = ObjectFiles(Stores(options, clock or SystemClock(), resolve=resolve))
 
     async def read(self, location: str) -> bytes:
         """The whole file, or FileMissing."""
@@ -66,29 +59,15 @@ class StorageFiles:
         return await self._at(place).missing(place)
 
     def missing_now(self, location: str) -> bool | None:
-        """The same without waiting; None where that would need a round trip.
-
-        Tables that everybody loads would have their files looked at thousands of times a second.
-        """
-        now = self._clock.seconds()
-        if self._seen.get(location, -math.inf) > now:
-            return False
+        """The same without waiting; None where that would need a round trip."""
         place = parse(location)
-        if place.kind != "file":
-            return None
-        if self._local.missing_now(place):
-            return True
-        if len(self._seen) >= FILES_SEEN_MAX:
-            self._seen.clear()
-        self._seen[location] = now + FILE_SEEN_SECONDS
-        return False
+        return self._local.missing_now(place) if place.kind == "file" else None
 
     async def delete(self, locations: Sequence[str]) -> NotDeleted:
         """Delete them; those that are absent count as deleted. Says which could not be, and why."""
         kept: NotDeleted = []
         places = []
         for location in locations:
-            self._seen.pop(location, None)
             try:
                 place = parse(location)
                 self._at(place)
