@@ -41,10 +41,10 @@ from headgate.server_settings import (
     bootstrap_catalog,
     front_options,
     lake_options,
-    new_uuid,
     pool_options,
     storage_options,
     token_secret,
+    uuids,
 )
 from headgate.settings.catalogs import (
     ANSWERS_CACHE_BYTES,
@@ -107,7 +107,7 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
         StorageGateway(storage, kernel.clock),
         Planner(pool, purge_pool, partial(WorkerFiles, storage)),
         workshop,
-        new_uuid,
+        uuids(),
         lake_options(settings),
     )
     stack.push_async_callback(lake.purges.close)

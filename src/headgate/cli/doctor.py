@@ -21,7 +21,7 @@ from headgate.errors import ClockRefused, HeadgateError
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import REALMS_KEY, RealmState
 from headgate.model.locations import normalize, scheme_of
-from headgate.server_settings import new_uuid, storage_options
+from headgate.server_settings import storage_options, uuids
 from headgate.settings.setting import Settings
 from headgate.settings.store import BACKEND, DATA
 from headgate.settings.urls import mask
@@ -203,7 +203,7 @@ def _moved(data: Path, location: str) -> str:
 
 async def _refusal(gateway: StorageGateway, location: str) -> str:
     """Write a file, read it, delete it: what does not work, empty if all does."""
-    probe = f"{location}/headgate-doctor-{new_uuid()}"
+    probe = f"{location}/headgate-doctor-{uuids()()}"
     try:
         files = gateway.files((location,))
         await files.write(probe, b"headgate")
