@@ -1,18 +1,11 @@
 """Handlers for tables."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from headgate.catalog import table_commits, tables
 from headgate.catalog.entities import Kind
 from headgate.catalog.new_tables import LargeTable, create_table, register_table, stage_table
-from headgate.catalog.relations import (
-    find_relation,
-    list_relations,
-    load_relation,
-    rename_relation,
-)
+from headgate.catalog.relations import load_relation
 from headgate.catalog.table_commits import TableChange, commit_table
 from headgate.catalog.versions import NewTable
 from headgate.errors import BadRequest
@@ -29,10 +22,13 @@ from headgate.http.iceberg.payloads import (
     CommitTable,
     CommitTransaction,
     CreateTableHead,
-    IdentifierList,
     RegisterTable,
-    Rename,
-    TableIdentifier,
+)
+from headgate.http.iceberg.relations import (
+    exists_handler,
+    identifier_in,
+    list_handler,
+    rename_handler,
 )
 from headgate.http.iceberg.service import (
     Service,
@@ -40,19 +36,14 @@ from headgate.http.iceberg.service import (
     identifier_of,
     namespace_of,
     open_catalog,
-    paging_of,
 )
-from headgate.http.request import JSON_CONTENT, Request, Response, decode, json_response
+from headgate.http.request import JSON_CONTENT, Request, Response, decode
 from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX
 from headgate.model.names import Identifier
 
-
-async def list_tables(service: Service, request: Request) -> Response:
-    """The tables of a namespace."""
-    opened = await open_catalog(service, request)
-    namespace = namespace_of(service, opened, request)
-    page = await list_relations(opened, namespace, Kind.TABLE, paging_of(request))
-    return json_response(200, IdentifierList(identifiers_json(page.entries), page.next))
+list_tables = list_handler(Kind.TABLE)
+exists = exists_handler(Kind.TABLE)
+rename = rename_handler(Kind.TABLE)
 
 
 async def create(service: Service, request: Request) -> Response:
@@ -96,14 +87,6 @@ async def load(service: Service, request: Request) -> Response:
     if sent is not None and is_among(tag := etag(service, table, identifier, form), sent):
         return Response(304, b"", [("ETag", tag)])
     return await table_answer(service, table, identifier, form)
-
-
-async def exists(service: Service, request: Request) -> Response:
-    """Whether there is such a table. Its metadata file may be missing: it must be droppable."""
-    opened = await open_catalog(service, request)
-    identifier = identifier_of(service, opened, request, "table")
-    await find_relation(opened, identifier, Kind.TABLE)
-    return Response(204)
 
 
 async def update(service: Service, request: Request) -> Response:
@@ -153,25 +136,6 @@ async def unregister(service: Service, request: Request) -> Response:
     service.reports.forget(opened, id)
     parts = [b'{"metadata-location":', msgspec.json.encode(location), b',"metadata":', raw, b"}"]
     return Response(200, parts, [JSON_CONTENT])
-
-
-async def rename(service: Service, request: Request) -> Response:
-    """Give a table another name."""
-    opened = await open_catalog(service, request)
-    body = decode(request, Rename)
-    source, target = identifier_in(body.source), identifier_in(body.destination)
-    await rename_relation(service.lake, opened, source, target, Kind.TABLE)
-    return Response(204)
-
-
-def identifiers_json(identifiers: Sequence[Identifier]) -> list[TableIdentifier]:
-    """Identifiers as clients read them."""
-    return [TableIdentifier(list(one.namespace), one.name) for one in identifiers]
-
-
-def identifier_in(body: TableIdentifier) -> Identifier:
-    """The identifier in a body."""
-    return Identifier(tuple(body.namespace), body.name)
 
 
 def _change(identifier: Identifier, body: CommitTable) -> TableChange:

@@ -6,41 +6,24 @@ import msgspec
 
 from headgate.catalog import views
 from headgate.catalog.entities import Kind
-from headgate.catalog.relations import (
-    find_relation,
-    list_relations,
-    load_relation,
-    rename_relation,
-)
+from headgate.catalog.relations import load_relation
 from headgate.http.iceberg.answers import view_answer
 from headgate.http.iceberg.payloads import (
     CommitView,
     CreateView,
     CreateViewHead,
-    IdentifierList,
     LargeCommitView,
     RegisterView,
-    Rename,
 )
-from headgate.http.iceberg.service import (
-    Service,
-    identifier_of,
-    namespace_of,
-    open_catalog,
-    paging_of,
-)
-from headgate.http.iceberg.tables import identifier_in, identifiers_json
-from headgate.http.request import Request, Response, decode, json_response
+from headgate.http.iceberg.relations import exists_handler, list_handler, rename_handler
+from headgate.http.iceberg.service import Service, identifier_of, namespace_of, open_catalog
+from headgate.http.request import Request, Response, decode
 from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX
 from headgate.model.names import Identifier
 
-
-async def list_views(service: Service, request: Request) -> Response:
-    """The views of a namespace."""
-    opened = await open_catalog(service, request)
-    namespace = namespace_of(service, opened, request)
-    page = await list_relations(opened, namespace, Kind.VIEW, paging_of(request))
-    return json_response(200, IdentifierList(identifiers_json(page.entries), page.next))
+list_views = list_handler(Kind.VIEW)
+exists = exists_handler(Kind.VIEW)
+rename = rename_handler(Kind.VIEW)
 
 
 async def create(service: Service, request: Request) -> Response:
@@ -76,14 +59,6 @@ async def load(service: Service, request: Request) -> Response:
     )
 
 
-async def exists(service: Service, request: Request) -> Response:
-    """Whether there is such a view. Its metadata file may be missing: it must be droppable."""
-    opened = await open_catalog(service, request)
-    identifier = identifier_of(service, opened, request, "view")
-    await find_relation(opened, identifier, Kind.VIEW)
-    return Response(204)
-
-
 async def replace(service: Service, request: Request) -> Response:
     """Commit changes to a view."""
     opened = await open_catalog(service, request)
@@ -100,13 +75,4 @@ async def drop(service: Service, request: Request) -> Response:
     """Take a view out of the catalog."""
     opened = await open_catalog(service, request)
     await views.drop_view(service.lake, opened, identifier_of(service, opened, request, "view"))
-    return Response(204)
-
-
-async def rename(service: Service, request: Request) -> Response:
-    """Give a view another name."""
-    opened = await open_catalog(service, request)
-    body = decode(request, Rename)
-    source, target = identifier_in(body.source), identifier_in(body.destination)
-    await rename_relation(service.lake, opened, source, target, Kind.VIEW)
     return Response(204)

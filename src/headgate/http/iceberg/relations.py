@@ -1,0 +1,63 @@
+"""Handlers that tables and views have in common."""
+
+from collections.abc import Sequence
+
+from headgate.catalog.entities import Kind
+from headgate.catalog.relations import find_relation, list_relations, rename_relation
+from headgate.http.iceberg.payloads import IdentifierList, Rename, TableIdentifier
+from headgate.http.iceberg.service import (
+    Service,
+    identifier_of,
+    namespace_of,
+    open_catalog,
+    paging_of,
+)
+from headgate.http.request import Request, Response, decode, json_response
+from headgate.http.router import Handler
+from headgate.model.names import Identifier
+
+
+def list_handler(kind: Kind) -> Handler:
+    """Lists those of a namespace."""
+
+    async def handler(service: Service, request: Request) -> Response:
+        opened = await open_catalog(service, request)
+        namespace = namespace_of(service, opened, request)
+        page = await list_relations(opened, namespace, kind, paging_of(request))
+        return json_response(200, IdentifierList(_identifiers(page.entries), page.next))
+
+    return handler
+
+
+def exists_handler(kind: Kind) -> Handler:
+    """Tells whether there is one. Its metadata file may be missing: it must be droppable."""
+
+    async def handler(service: Service, request: Request) -> Response:
+        opened = await open_catalog(service, request)
+        identifier = identifier_of(service, opened, request, kind.name.lower())
+        await find_relation(opened, identifier, kind)
+        return Response(204)
+
+    return handler
+
+
+def rename_handler(kind: Kind) -> Handler:
+    """Gives one another name."""
+
+    async def handler(service: Service, request: Request) -> Response:
+        opened = await open_catalog(service, request)
+        body = decode(request, Rename)
+        source, target = identifier_in(body.source), identifier_in(body.destination)
+        await rename_relation(service.lake, opened, source, target, kind)
+        return Response(204)
+
+    return handler
+
+
+def identifier_in(body: TableIdentifier) -> Identifier:
+    """The identifier in a body."""
+    return Identifier(tuple(body.namespace), body.name)
+
+
+def _identifiers(identifiers: Sequence[Identifier]) -> list[TableIdentifier]:
+    return [TableIdentifier(list(one.namespace), one.name) for one in identifiers]
