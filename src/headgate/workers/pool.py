@@ -8,7 +8,6 @@ a computation for sure. Another worker takes its place when the next job comes.
 import asyncio
 import logging
 import sys
-from asyncio.subprocess import Process, SubprocessStreamProtocol
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -18,10 +17,8 @@ import msgspec
 
 from headgate import errors
 from headgate.errors import Closed, HeadgateError, Overloaded, Unavailable
-from headgate.workers.frames import ANSWER, END, FAILED, ITEM, PART, PARTS, Failure
-
-CHUNK_BYTES = 1 << 18  # what the loop copies at a time
-CHUNKS_JOINED_HERE = 8
+from headgate.workers.frames import END, FAILED, ITEM, Failure
+from headgate.workers.process import Worker, start
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +52,7 @@ class WorkerPool:
         self._closed = False
         self._workers: set[Worker] = set()
         self._idle: list[Worker] = []
-        self._endings: set[asyncio.Task[int]] = set()
+        self._endings: set[asyncio.Task[None]] = set()
 
     @property
     def processes(self) -> int:
@@ -81,7 +78,7 @@ class WorkerPool:
                 if kind != ITEM:
                     break
                 yield payload
-            worker.free = True
+            worker.is_free = True
         if kind == FAILED:
             raise _error(msgspec.msgpack.decode(payload, type=Failure))
         assert kind == END
@@ -112,7 +109,7 @@ class WorkerPool:
             self._slots.release()
 
     @asynccontextmanager
-    async def _lent(self) -> AsyncIterator["Worker"]:
+    async def _lent(self) -> AsyncIterator[Worker]:
         """A worker for one job. It is kept only if the job came to its end."""
         if self._closed:
             raise Closed("Cannot start a job", why="the server is shutting down")
@@ -120,47 +117,41 @@ class WorkerPool:
         try:
             yield worker
         finally:
-            if worker.free and not self._closed:
+            if worker.is_free and not self._closed:
                 self._park(worker)
             else:
                 self._end(worker)
 
-    def _take(self) -> "Worker | None":
+    def _take(self) -> Worker | None:
         """An idle worker that is still alive: the last one used, so that others become old."""
         while self._idle:
             worker = self._idle.pop()
             if worker.retirement:
                 worker.retirement.cancel()
-            if worker.process.returncode is None:
-                worker.free = False
+            if worker.is_alive:
+                worker.is_free = False
                 return worker
             self._end(worker)
         return None
 
-    async def _start(self) -> "Worker":
-        loop = asyncio.get_running_loop()
-        transport, protocol = await loop.subprocess_exec(
-            lambda: SubprocessStreamProtocol(limit=CHUNK_BYTES, loop=loop),
-            *self._command,
-            stderr=None,
-        )
-        worker = Worker(Process(transport, protocol, loop), transport)
+    async def _start(self) -> Worker:
+        worker = await start(self._command)
         self._workers.add(worker)
         return worker
 
-    def _park(self, worker: "Worker") -> None:
+    def _park(self, worker: Worker) -> None:
         self._idle.append(worker)
         loop = asyncio.get_running_loop()
         worker.retirement = loop.call_later(self._options.idle_seconds, self._end, worker)
 
-    def _end(self, worker: "Worker") -> None:
+    def _end(self, worker: Worker) -> None:
         self._workers.discard(worker)
         if worker in self._idle:
             self._idle.remove(worker)
         if worker.retirement:
             worker.retirement.cancel()
-        worker.transport.close()  # kills; and unlike `kill` alone, never waits for unread answers
-        ending = asyncio.ensure_future(worker.process.wait())
+        worker.kill()
+        ending = asyncio.ensure_future(worker.ended())
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)
 
@@ -182,41 +173,6 @@ class WorkerPool:
                 why="the worker process that handled it ended",
                 fix="Try again; if it happens again, see whether the machine is short of memory",
             ) from error
-
-
-@dataclass(eq=False)
-class Worker:
-    """One worker process and its pipes."""
-
-    process: Process
-    transport: asyncio.SubprocessTransport
-    free: bool = False
-    """True when no job is under way, so that the next answer belongs to the next request."""
-    retirement: asyncio.TimerHandle | None = None
-
-    async def send(self, parts: Sequence[bytes]) -> None:
-        pipe = self.process.stdin
-        assert pipe is not None
-        pipe.write(PARTS.pack(len(parts)))
-        for part in parts:
-            pipe.write(PART.pack(len(part)))
-            for start in range(0, len(part), CHUNK_BYTES):
-                pipe.write(part[start : start + CHUNK_BYTES])
-                await pipe.drain()
-                await asyncio.sleep(0)  # a worker that reads quickly leaves nothing to wait for
-        await pipe.drain()
-
-    async def receive(self) -> tuple[bytes, bytes]:
-        pipe = self.process.stdout
-        assert pipe is not None
-        kind, size = ANSWER.unpack(await pipe.readexactly(ANSWER.size))
-        chunks = []
-        while size:
-            chunks.append(await pipe.readexactly(min(size, CHUNK_BYTES)))
-            size -= len(chunks[-1])
-        if len(chunks) <= CHUNKS_JOINED_HERE:
-            return kind, b"".join(chunks)
-        return kind, await asyncio.to_thread(b"".join, chunks)  # without the interpreter's lock
 
 
 def _error(failure: Failure) -> HeadgateError:
