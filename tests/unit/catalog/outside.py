@@ -88,13 +88,18 @@ class CountingStorage:
 
 
 class InlineWorkers:
-    """Does the jobs of worker processes here, and counts them."""
+    """Does the jobs of worker processes here, counts them, and lets a test fail one."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
+        self.largest: dict[str, int] = {}
+        self.failing: list[HeadgateError] = []
 
     async def run_all(self, job: str, *arguments: bytes) -> list[bytes]:
+        if self.failing:
+            raise self.failing.pop()
         self.counts[job] += 1
+        self.largest[job] = max(self.largest.get(job, 0), sum(map(len, arguments)))
         return list(JOBS[job.encode()](*arguments))
 
 
