@@ -13,6 +13,7 @@ HeadgateError
 ├── NotAuthenticated        nobody knows who is asking
 ├── Forbidden               who asks may not
 ├── NotFound
+│   ├── StoreNotFound       there is no store yet where one was looked for
 │   ├── RealmNotFound
 │   ├── PointerNotFound
 │   ├── ObjectNotFound
@@ -118,6 +119,10 @@ class Forbidden(HeadgateError):
 
 class NotFound(HeadgateError):
     """What was named does not exist."""
+
+
+class StoreNotFound(NotFound):
+    """There is no store where one was looked for."""
 
 
 class RealmNotFound(NotFound):

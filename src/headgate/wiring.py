@@ -3,18 +3,17 @@
 import os
 import secrets
 import socket
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 from urllib.parse import unquote
 
 from headgate.backends.memory import MemoryBackend
 from headgate.backends.sqlite.backend import SqliteBackend
 from headgate.catalog.entities import CATALOG_TYPES
 from headgate.clock import SystemClock
-from headgate.errors import BadSetting
+from headgate.errors import BadSetting, StoreNotFound
 from headgate.http.database_reads import ReadCountingBackend
 from headgate.kernel.backend import Backend
 from headgate.kernel.commit import CommitOptions
@@ -36,11 +35,12 @@ DATABASE_FILE = "headgate.db"
 
 
 def open_kernel(
-    settings: Settings, *, writable: bool = True, counted: bool = False
+    settings: Settings, *, writable: bool = True, counted: bool = False, create: bool = True
 ) -> AbstractAsyncContextManager[Kernel]:
     """A kernel on the backend that the settings name, opened on entry and closed on exit.
 
-    `counted` counts how often the database is read.
+    `counted` counts how often the database is read. Without `create` a store that is not there is
+    not made: `StoreNotFound`.
     """
     options = KernelOptions(
         cache_bytes=settings[CACHE_SIZE],
@@ -48,17 +48,17 @@ def open_kernel(
         writable=writable,
         holder=f"{socket.gethostname()}:{os.getpid()}",
     )
-    backend = make_backend(settings)
+    backend = make_backend(settings, create=create)
     if counted:
         backend = ReadCountingBackend(backend)
     return Kernel(backend, SystemClock(), entropy, options, CATALOG_TYPES)
 
 
-def make_backend(settings: Settings) -> Backend:
+def make_backend(settings: Settings, *, create: bool = True) -> Backend:
     """The backend that the settings name, not yet opened."""
     url = settings[BACKEND]
     if not url:
-        return _sqlite(settings[DATA] / DATABASE_FILE, settings)
+        return _sqlite(settings[DATA] / DATABASE_FILE, settings, create=create)
     maker = _MAKERS.get(scheme(url))
     if maker is None:
         raise BadSetting(
@@ -66,7 +66,7 @@ def make_backend(settings: Settings) -> Backend:
             why=f"{scheme(url)!r} is not one of {', '.join(_MAKERS)}",
             fix="Write sqlite:///PATH, postgresql://USER:PASSWORD@HOST/DATABASE or memory:",
         )
-    return maker(url, settings)
+    return maker(url, settings, create=create)
 
 
 def database_file(settings: Settings) -> Path | None:
@@ -78,16 +78,25 @@ def database_file(settings: Settings) -> Path | None:
     return Path("/" + _path_of(url)) if scheme(url) == "sqlite" else None
 
 
+def is_there(path: Path) -> bool:
+    """Whether a file or folder can be seen."""
+    try:
+        return path.exists()
+    except OSError:  # somebody does not let us look
+        return False
+
+
 def entropy() -> int:
     """A number that nobody else has: the version of a conditional write."""
     return secrets.randbits(62) + 1
 
 
-def _memory(_url: str, _settings: Settings) -> Backend:
+def _memory(_url: str, _settings: Settings, *, create: bool) -> Backend:
+    del create  # it is always new
     return MemoryBackend()
 
 
-def _sqlite_url(url: str, settings: Settings) -> Backend:
+def _sqlite_url(url: str, settings: Settings, *, create: bool) -> Backend:
     path = _path_of(url)
     if not path:
         raise BadSetting(
@@ -96,7 +105,7 @@ def _sqlite_url(url: str, settings: Settings) -> Backend:
             fix="Write an absolute path as in sqlite:///absolute/path/headgate.db, "
             "and ? # % in it as %3F %23 %25",
         )
-    return _sqlite(Path("/" + path), settings)
+    return _sqlite(Path("/" + path), settings, create=create)
 
 
 def _path_of(url: str) -> str:
@@ -111,11 +120,17 @@ def _path_of(url: str) -> str:
     return "" if "\0" in path else path
 
 
-def _sqlite(path: Path, settings: Settings) -> Backend:
+def _sqlite(path: Path, settings: Settings, *, create: bool) -> Backend:
+    if not create and not is_there(path):
+        raise StoreNotFound(
+            "there is no store",
+            why=f"{path.absolute()} does not exist",
+            fix="`headgate serve` makes it; --data DIR or --backend URL names another",
+        )
     return SqliteBackend(path, busy_timeout_seconds=settings[SQLITE_BUSY_TIMEOUT])
 
 
-def _postgresql(url: str, settings: Settings) -> Backend:
+def _postgresql(url: str, settings: Settings, *, create: bool) -> Backend:
     try:
         module = import_module("headgate.backends.postgresql.backend")
     except ImportError as error:
@@ -130,11 +145,16 @@ def _postgresql(url: str, settings: Settings) -> Backend:
             url,
             connections_max=settings[POSTGRESQL_CONNECTIONS],
             command_timeout_seconds=settings[POSTGRESQL_TIMEOUT],
+            create=create,
         ),
     )
 
 
-_MAKERS: dict[str, Callable[[str, Settings], Backend]] = {
+class _Maker(Protocol):
+    def __call__(self, url: str, settings: Settings, /, *, create: bool) -> Backend: ...
+
+
+_MAKERS: dict[str, _Maker] = {
     "memory": _memory,
     "sqlite": _sqlite_url,
     "postgresql": _postgresql,

@@ -153,10 +153,14 @@ def test_catalogs_are_listed_created_and_changed(headgate: Headgate) -> None:
     }
 
 
-@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
-def test_the_log_of_a_fresh_database_is_empty(headgate: Headgate) -> None:
-    """Looking at a database that nobody has written to is no failure."""
-    assert headgate.json_lines("log") == []
+def test_looking_makes_no_store(headgate: Headgate) -> None:
+    """Where there is none, all commands that only read say so, each time."""
+    for command in (["log"], ["realm", "list"], ["catalog", "list"], ["catalog", "show", "main"]):
+        _, err = headgate.run(*command, "--json", expect=1)
+        problem = json.loads(err)["error"]
+        assert problem["type"] == "StoreNotFound"
+        assert problem["message"].startswith("there is no store: ")
+        assert "`headgate serve` makes it" in problem["fix"]
 
 
 def test_the_log_can_be_followed(headgate: Headgate) -> None:

@@ -11,13 +11,12 @@ import click
 
 from headgate.catalog.catalogs import list_catalogs
 from headgate.cli.finding import Finding
-from headgate.cli.opening import is_there
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, to_json
 from headgate.cli.port import found_on_port
 from headgate.cli.serve import check_settings
 from headgate.cli.version import versions
-from headgate.errors import ClockRefused, HeadgateError
+from headgate.errors import ClockRefused, HeadgateError, StoreNotFound
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import REALMS_KEY, RealmState
 from headgate.model.locations import normalize, scheme_of
@@ -26,7 +25,7 @@ from headgate.settings.setting import Settings
 from headgate.settings.store import BACKEND, DATA
 from headgate.settings.urls import mask
 from headgate.storage.gateway import StorageGateway
-from headgate.wiring import DATABASE_FILE, database_file, open_kernel
+from headgate.wiring import DATABASE_FILE, database_file, is_there, open_kernel
 
 FREE_BYTES_WANTED = 1 << 30
 READ_SECONDS_WANTED = 0.05
@@ -130,6 +129,8 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
             yield clock
             async for finding in _storage(settings, kernel):
                 yield finding
+    except StoreNotFound as error:
+        yield Finding("database", ok=True, text=str(error))
     except HeadgateError as error:
         yield Finding("database", ok=False, text=f"{place}: {error}")
 
@@ -152,7 +153,7 @@ def _existing(path: Path) -> Path:
 async def _clock(settings: Settings) -> Finding:
     """A store that is opened for writing compares the clock with its newest commit."""
     try:
-        async with open_kernel(settings) as kernel:
+        async with open_kernel(settings, create=False) as kernel:
             now = iso(kernel.clock.wall_ms())
     except ClockRefused as error:
         return Finding("clock", ok=False, text=str(error))

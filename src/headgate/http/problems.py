@@ -96,6 +96,7 @@ ICEBERG = Dialect(
         errors.NotAuthenticated: Problem(401, "NotAuthorizedException"),
         errors.Forbidden: Problem(403, "ForbiddenException"),
         errors.NotFound: Problem(404, "NotFoundException"),
+        errors.StoreNotFound: _NO_WAREHOUSE,
         errors.RealmNotFound: _NO_WAREHOUSE,
         errors.PointerNotFound: _NO_WAREHOUSE,  # its realm was purged while we looked
         errors.ObjectNotFound: _INTERNAL,

@@ -46,6 +46,7 @@ class PostgresqlBackend:
         connections_max: int = POSTGRESQL_CONNECTIONS,
         schema: str = "headgate",
         migrations: list[Migration] | None = None,
+        create: bool = True,
     ) -> None:
         if not SCHEMA_NAME.fullmatch(schema):
             raise BadSetting(
@@ -56,6 +57,7 @@ class PostgresqlBackend:
         self._connector = Connector(url, schema, command_timeout_seconds)
         self._connections_max = connections_max
         self._schema = schema
+        self._create = create
         self._migrations = load_migrations(_PACKAGE) if migrations is None else migrations
         self._sql = load_statements(_PACKAGE)
         self._pool: Pool | None = None
@@ -63,7 +65,8 @@ class PostgresqlBackend:
 
     async def open(self) -> None:
         """Connect, create the schema or upgrade it, and warm the connections."""
-        await set_up(self._connector, self._schema, self._sql, self._migrations)
+        steps = self._migrations
+        await set_up(self._connector, self._schema, self._sql, steps, create=self._create)
         self._pool = Pool(self._connector, self._connections_max)
         self._reader = PointerReader(self._connector, self._sql["read_pointers"])
         try:
