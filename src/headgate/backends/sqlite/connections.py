@@ -59,7 +59,7 @@ def create_and_connect(
     except OSError as error:
         raise BackendUnavailable(
             cannot_open(path),
-            why=f"its directory cannot be made ({error})",
+            why=f"it cannot be made ({error})",
             fix="Choose another path, or make the directory writable for this user",
         ) from error
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
