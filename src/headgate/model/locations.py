@@ -35,7 +35,8 @@ _STORES = {
 _FORM = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?((?:/.*)?)", re.DOTALL)
 _BUCKET = re.compile("[a-z0-9]([a-z0-9._-]{0,253}[a-z0-9])?")
 _CONTAINER = re.compile(r"[a-z0-9$-]{1,63}@[a-z0-9]{3,24}\.(dfs|blob)(\.[a-z0-9-]+)+")
-_FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff?#]")
+_FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNSUITED = re.compile("[?#]")  # where some clients end a path
 _TERMINATOR = b"\x00"  # ends each part of a key, and is in none
 
 
@@ -58,12 +59,7 @@ class Place(NamedTuple):
 
 def normalize(location: str) -> str:
     """The one spelling of the location of a table or view that is compared with others."""
-    place = place_of(location)
-    _check_length(location, LOCATION_BYTES_MAX)
-    form = _FORM.fullmatch(location)
-    if form and "//" in form[3].rstrip("/"):
-        raise _invalid(location, "it has an empty segment")
-    return str(place)
+    return str(_chosen_place(location))
 
 
 def scheme_of(location: str) -> str:
@@ -105,7 +101,7 @@ def index_range(location: str) -> tuple[bytes, bytes]:
 
 def check_allowed(location: str, allowed: Sequence[str], allowing: str = "") -> None:
     """A location lies within one of those that a catalog may use; `allowing` would let it."""
-    place = place_of(location)
+    place = _chosen_place(location)
     if not any(place_of(prefix).holds(place) for prefix in allowed):
         choice = f", or allow this one with {allowing}" if allowing else ""
         raise Forbidden(
@@ -124,6 +120,19 @@ def metadata_paths(properties: Mapping[str, str], location: str) -> list[str]:
         if path and not any(is_within(path, known) for known in paths):
             paths.append(path)
     return paths
+
+
+def _chosen_place(location: str) -> Place:
+    """The place of what a client chose for a table. It has to suit all clients, so more is refused
+    than in the names of files, which are there already and are taken literally."""
+    place = place_of(location)
+    _check_length(location, LOCATION_BYTES_MAX)
+    if found := _UNSUITED.search(location):
+        raise _invalid(location, f"it contains {found[0]!a}")
+    form = _FORM.fullmatch(location)
+    if form and "//" in form[3].rstrip("/"):
+        raise _invalid(location, "it has an empty segment")
+    return place
 
 
 @lru_cache(LOCATIONS_KNOWN_MAX)

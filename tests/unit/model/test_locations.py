@@ -119,6 +119,7 @@ def test_the_scheme_is_that_of_the_store(location: str, scheme: str) -> None:
         ("/a", "/a/b", False),
         ("/a", "/", True),
         ("file:/a//b///c", "/a/b", True),
+        ("s3://b/x/a?b#c", "s3://b/x", True),
         ("s3a://b/x", "s3://b", True),
         ("s3://b/x", "gs://b", False),
         ("s3://bb/x", "s3://b", False),

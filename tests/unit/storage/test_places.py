@@ -20,7 +20,7 @@ from headgate.storage.places import Place, parse, path_within, within
         ("s3://bucket/a/b", Place("s3", "s3://bucket/", "bucket", "", "a/b")),
         ("s3a://bucket/a/b/", Place("s3", "s3a://bucket/", "bucket", "", "a/b")),
         ("S3://bucket", Place("s3", "S3://bucket/", "bucket", "", "")),
-        ("gs://Bucket/a%20b+", Place("gcs", "gs://Bucket/", "Bucket", "", "a%20b+")),
+        ("gs://Bucket/a%20b+?#", Place("gcs", "gs://Bucket/", "Bucket", "", "a%20b+?#")),
         (
             "abfss://c@acc.dfs.core.windows.net/p/q",
             Place("azure", "abfss://c@acc.dfs.core.windows.net/", "c", "acc", "p/q"),
