@@ -1,7 +1,6 @@
 """JSON as metadata holds it: what is kept is kept byte by byte, what is read is checked."""
 
 import re
-from functools import cache
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -19,13 +18,22 @@ Json = bytes | memoryview | Raw
 
 encode = msgspec.json.Encoder().encode
 _NAME = re.compile(rb'\s*[{,]\s*("(?:[^"\\]|\\.)*")\s*:\s*')  # of the next member
-_decoder = cache(msgspec.json.Decoder)  # to make one takes longer than most decoding
+
+
+class _Decoders(dict[type[Any], msgspec.json.Decoder[Any]]):
+    """Decoders by the type that they read: to make one takes longer than most decoding."""
+
+    def __missing__(self, kind: type[Any]) -> msgspec.json.Decoder[Any]:
+        return self.setdefault(kind, msgspec.json.Decoder(kind))
+
+
+_decoders = _Decoders()
 
 
 def decode(data: Json, kind: type[T], what: str, error: type[InvalidInput] = BadMetadata) -> T:
     """Reads encoded JSON as `kind`; `what` names it in the error."""
     try:
-        value: T = _decoder(kind).decode(data)  # type: ignore[arg-type]
+        value: T = _decoders[kind].decode(data)
         return value
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as broken:
         raise error(f"Cannot parse {what}", why=reason(broken)) from None

@@ -181,20 +181,25 @@ def _with_nested(column: Column, depth: int) -> Iterator[Column]:
         case "list":
             each = convert(nested, _List, f"type of {column.name}")
             yield from _with_nested(
-                _inner(column, "element", each.element_id, each.element, each.element_required),
+                _inner(
+                    column, "element", each.element_id, each.element, required=each.element_required
+                ),
                 depth + 1,
             )
         case "map":
             pair = convert(nested, _Map, f"type of {column.name}")
-            yield from _with_nested(_inner(column, "key", pair.key_id, pair.key, True), depth + 1)
             yield from _with_nested(
-                _inner(column, "value", pair.value_id, pair.value, pair.value_required), depth + 1
+                _inner(column, "key", pair.key_id, pair.key, required=True), depth + 1
+            )
+            yield from _with_nested(
+                _inner(column, "value", pair.value_id, pair.value, required=pair.value_required),
+                depth + 1,
             )
         case other:
             raise BadMetadata(f"Cannot parse type of {column.name}: {other!r}")
 
 
-def _inner(parent: Column, name: str, id: int, type: Type, required: bool) -> Column:  # noqa: FBT001
+def _inner(parent: Column, name: str, id: int, type: Type, *, required: bool) -> Column:
     return Column(id, f"{parent.name}.{name}", type, required, parent, None, None)
 
 

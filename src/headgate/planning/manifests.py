@@ -60,7 +60,7 @@ class Loaded(InputFile):
     def exists(self) -> bool:
         return True
 
-    def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002, FBT001, FBT002
+    def open(self, *_positional: bool, **_named: bool) -> InputStream:
         return io.BytesIO(self._data)
 
 

@@ -56,7 +56,7 @@ class Predicate:
 
 def bound(filter: Filter, schema: Schema, *, case_sensitive: bool) -> dict[Leaf, Predicate]:
     """All tests of a filter. Raises BadRequest if one tests what is not there."""
-    return {leaf: _bound(leaf, schema, case_sensitive) for leaf in _leaves(filter)}
+    return {leaf: _bound(leaf, schema, case_sensitive=case_sensitive) for leaf in _leaves(filter)}
 
 
 def _leaves(filter: Filter) -> Iterator[Leaf]:
@@ -69,8 +69,8 @@ def _leaves(filter: Filter) -> Iterator[Leaf]:
             yield found
 
 
-def _bound(leaf: Leaf, schema: Schema, case_sensitive: bool) -> Predicate:  # noqa: FBT001
-    field, name = _column(leaf, schema, case_sensitive)
+def _bound(leaf: Leaf, schema: Schema, *, case_sensitive: bool) -> Predicate:
+    field, name = _column(leaf, schema, case_sensitive=case_sensitive)
     unbound = _unbound(leaf, field, name)
     try:
         found = unbound.bind(schema) if isinstance(unbound, UnboundPredicate) else unbound
@@ -89,7 +89,7 @@ def _bound(leaf: Leaf, schema: Schema, case_sensitive: bool) -> Predicate:  # no
     )
 
 
-def _column(leaf: Leaf, schema: Schema, case_sensitive: bool) -> tuple[NestedField, str]:  # noqa: FBT001
+def _column(leaf: Leaf, schema: Schema, *, case_sensitive: bool) -> tuple[NestedField, str]:
     try:
         field = schema.find_field(leaf.column, case_sensitive)
     except ValueError as error:
