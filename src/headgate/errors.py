@@ -258,6 +258,10 @@ class BackendUnavailable(Unavailable):
     """The database does not answer."""
 
 
+class DatabaseFull(Unavailable):
+    """The database has no room left; trying again at once does not help."""
+
+
 class CommitTimedOut(Unavailable):
     """The commit waited too long and was not made."""
 

@@ -14,7 +14,7 @@ import pytest
 from headgate.backends.sqlite import backend as backend_module
 from headgate.backends.sqlite import checkpoints
 from headgate.backends.sqlite.backend import SqliteBackend
-from headgate.errors import BackendUnavailable, OutcomeUnknown, PointerNotFound
+from headgate.errors import BackendUnavailable, DatabaseFull, OutcomeUnknown, PointerNotFound
 from headgate.kernel.records import EMPTY, Outcome, PointerKey, Swap
 from tests.unit.backends.conftest import HEAD, OTHER, REALM, on_writer, row, started, writer_held_up
 
@@ -22,7 +22,7 @@ from tests.unit.backends.conftest import HEAD, OTHER, REALM, on_writer, row, sta
 async def test_a_full_disk_fails_the_commit_and_changes_nothing(backend: SqliteBackend) -> None:
     """The pointer that was swapped in the same transaction is swapped back."""
     await _allow_pages(backend, 0)
-    with pytest.raises(BackendUnavailable, match="the disk is full"):
+    with pytest.raises(DatabaseFull, match="the disk is full"):
         await backend.commit([row(1, bytes(100_000))], Swap(HEAD, EMPTY, 7))
     values = await backend.read_pointers([HEAD])
     rows = await backend.fetch(REALM, [1])
@@ -49,7 +49,7 @@ async def test_a_job_that_fails_does_not_harm_those_in_its_transaction(
     first, full, lost, other, absent = await asyncio.gather(*tasks, return_exceptions=True)
 
     assert (first, lost, other) == (Outcome.APPLIED, Outcome.LOST, Outcome.APPLIED)
-    assert isinstance(full, BackendUnavailable)
+    assert isinstance(full, DatabaseFull)
     assert isinstance(absent, PointerNotFound)
     assert await backend.read_pointers([HEAD, OTHER]) == [7, 9]
     assert sorted(found.id for found in await backend.fetch(REALM, range(1, 6))) == [1, 4]

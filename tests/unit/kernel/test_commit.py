@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from headgate.errors import InvalidInput, PointerNotFound, PointerSealed
+from headgate.errors import DatabaseFull, InvalidInput, PointerNotFound, PointerSealed
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.kernel import Kernel
@@ -184,6 +184,20 @@ async def test_a_lost_swap_leaves_no_garbage(rig: Rig, realm: RealmHandle) -> No
     after = await snapshot(rig.memory)
 
     assert len(after.ids(realm.id, "head")) == 2
+
+
+async def test_a_full_database_is_told_at_once(rig: Rig, realm: RealmHandle) -> None:
+    """Trying again would only keep everybody waiting."""
+
+    async def full() -> None:
+        raise DatabaseFull("the store could not be written", why="the disk is full", fix="Free it")
+
+    rig.faults.crash_at("before_commit", full)
+    with pytest.raises(DatabaseFull, match="the disk is full"):
+        await realm.commit(POINTER, counting)
+
+    assert rig.backend.calls["commit"] == 1
+    assert await realm.commit(POINTER, counting) == 1
 
 
 async def test_a_caller_cancelled_in_the_queue_leaves_no_trace(

@@ -4,7 +4,13 @@ from typing import NamedTuple
 
 import apsw
 
-from headgate.errors import BackendUnavailable, CorruptRow, HeadgateError, OutcomeUnknown
+from headgate.errors import (
+    BackendUnavailable,
+    CorruptRow,
+    DatabaseFull,
+    HeadgateError,
+    OutcomeUnknown,
+)
 
 
 class Meaning(NamedTuple):
@@ -21,9 +27,7 @@ MEANINGS: dict[type[Exception], Meaning] = {
         "another process kept it locked for too long",
         "Try again; look for a process that holds a long transaction on the file",
     ),
-    apsw.FullError: Meaning(
-        BackendUnavailable, "the disk is full", "Free some space and try again"
-    ),
+    apsw.FullError: Meaning(DatabaseFull, "the disk is full", "Free some space and try again"),
     apsw.ReadOnlyError: Meaning(
         BackendUnavailable,
         "it may only be read",
@@ -60,8 +64,11 @@ def certain(error: apsw.Error, what: str) -> HeadgateError:
 
 
 def at_commit(error: apsw.Error, where: str) -> HeadgateError:
-    """The error for a failed COMMIT: its frames may be in the log, and a crash may revive them."""
-    if isinstance(error, apsw.BusyError):
+    """The error for a failed COMMIT: its frames may be in the log, and a crash may revive them.
+
+    Not if the disk was full: then the frame that makes a commit, the last one, was not written.
+    """
+    if isinstance(error, apsw.BusyError | apsw.FullError):
         return certain(error, f"{where} could not be written")
     meaning = MEANINGS.get(type(error), OTHER)
     return OutcomeUnknown(
