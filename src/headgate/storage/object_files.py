@@ -16,6 +16,7 @@ from headgate.storage.stores import Store, Stores
 
 LISTED_AT_ONCE = 1000
 NO_BUCKET = "Create it, or correct the location of the catalog."
+READ_AT_ONCE_BYTES = 1 << 20  # it is copied while everybody waits
 WRITE_PAUSES_SECONDS = (0, 0.2, 1)
 
 
@@ -30,8 +31,13 @@ class ObjectFiles:
         location = place.location(place.path)
         with translated(location):
             answer = await obstore.get_async(store, place.path)
-            check_size(location, answer.meta["size"])
-            return bytes(await answer.bytes_async())
+            size = answer.meta["size"]
+            check_size(location, size)
+            if size <= READ_AT_ONCE_BYTES:
+                return bytes(await answer.bytes_async())
+            stream = answer.stream(min_chunk_size=READ_AT_ONCE_BYTES)
+            pieces = [bytes(piece) async for piece in stream]
+        return await asyncio.to_thread(b"".join, pieces)
 
     async def write(self, place: Place, data: Sequence[bytes]) -> None:
         """A connection that breaks is no answer, and obstore does not repeat a creation then. To

@@ -23,6 +23,7 @@ from headgate.errors import (
 )
 from headgate.storage import file_sizes
 from headgate.storage.files import StorageFiles
+from headgate.storage.object_files import READ_AT_ONCE_BYTES
 from headgate.storage.options import AzureOptions, GcsOptions, S3Options, StorageOptions
 from headgate.storage.places import parse
 from headgate.storage.stores import open_store
@@ -278,6 +279,16 @@ async def test_a_write_that_finds_no_bucket_says_so(server: RecordingServer, kin
 
     with pytest.raises(StorageUnavailable, match="the bucket does not exist"):
         await files.write(LOCATIONS[kind], b"x")
+
+
+async def test_a_large_object_is_read_in_pieces(server: RecordingServer) -> None:
+    """They come together in their order."""
+    content = bytes(range(256)) * (READ_AT_ONCE_BYTES // 100)
+    server.reply = Reply(200, content, FOUND)
+
+    files = StorageFiles(options("s3", server, signed=True), ROOTS)
+
+    assert await files.read(LOCATIONS["s3"]) == content
 
 
 async def test_an_object_that_is_too_large_is_not_read(
