@@ -17,6 +17,7 @@ from headgate.storage.file_sizes import check_size
 from headgate.storage.places import Place
 
 LISTED_AT_ONCE = 1000
+FOLDER_TRIES = 3
 WRITERS = 2  # threads: one waits for the disk while the other writes, more wait for each other
 WRITTEN_AT_ONCE_BYTES = 256 << 10  # for more, Linux looks for large pages: it takes 8 times as long
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -79,8 +80,17 @@ class LocalFiles:
 
     def _write(self, place: Place, data: Sequence[bytes]) -> None:
         """Nobody refers to a new file before it is complete, so it may grow under its own name."""
+        with translated(place):
+            for _ in range(FOLDER_TRIES):
+                with suppress(FileNotFoundError):  # no folder yet, or it was empty and is removed
+                    self._write_once(place, data)
+                    return
+                self._make_folder(self._checked(place).parent)
+            self._write_once(place, data)
+
+    def _write_once(self, place: Place, data: Sequence[bytes]) -> None:
         name = path_of(place).rpartition("/")[2]
-        with translated(place), self._opened_folder(place) as folder:
+        with self._opened_folder(place) as folder:
             file = os.open(name, NEW | NO_TRICKS, 0o666, dir_fd=folder)
             try:
                 _write_all(file, b"".join(data) if len(data) > 1 else data[0])
@@ -96,13 +106,9 @@ class LocalFiles:
 
     @contextmanager
     def _opened_folder(self, place: Place) -> Iterator[int]:
-        """The folder of a file, made if need be. Once it is open, no link can lead elsewhere."""
+        """The folder of a file. Once it is open, no link can lead elsewhere."""
         path = path_of(place).rpartition("/")[0] or "/"
-        try:
-            folder = os.open(path, FOLDER)
-        except FileNotFoundError:
-            self._make_folder(self._checked(place).parent)
-            folder = os.open(path, FOLDER)
+        folder = os.open(path, FOLDER)
         try:
             self._check(Path(_real_path(folder, path)), place)
             yield folder

@@ -313,3 +313,24 @@ async def test_what_is_no_plain_file_is_missing(files: StorageFiles, warehouse: 
 def test_only_local_files_are_looked_at_without_waiting(files: StorageFiles) -> None:
     """An object store would need a round trip."""
     assert files.missing_now("s3://bucket/x") is None
+
+
+async def test_a_folder_that_is_removed_while_a_file_is_written_is_made_again(
+    files: StorageFiles, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A purge removes empty folders, also the one that a new table is about to use."""
+    real = os.open
+    removed: list[str] = []
+
+    def removing(path: str, flags: int, *rest: int, dir_fd: int | None = None) -> int:
+        if dir_fd is not None and not removed:
+            (warehouse / "a").rmdir()
+            removed.append(path)
+        return real(path, flags, *rest, dir_fd=dir_fd)
+
+    (warehouse / "a").mkdir()
+    monkeypatch.setattr(os, "open", removing)
+    await files.write(f"{warehouse}/a/v1.json", b"x")
+
+    assert removed == ["v1.json"]
+    assert (warehouse / "a" / "v1.json").read_bytes() == b"x"
