@@ -19,7 +19,7 @@ from headgate.storage.places import Place
 LISTED_AT_ONCE = 1000
 FOLDER_TRIES = 3
 WRITERS = 2  # threads: one waits for the disk while the other writes, more wait for each other
-WRITTEN_AT_ONCE_BYTES = 256 << 10  # for more, Linux looks for large pages: it takes 8 times as long
+FORGOTTEN_ABOVE_BYTES = 256 << 10  # files that the system keeps no copy of in memory
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 NO_TRICKS = os.O_NOFOLLOW | os.O_NONBLOCK  # a link is not followed, a pipe is not waited for
@@ -93,9 +93,12 @@ class LocalFiles:
         with self._opened_folder(place) as folder:
             file = os.open(name, NEW | NO_TRICKS, 0o666, dir_fd=folder)
             try:
-                _write_all(file, b"".join(data) if len(data) > 1 else data[0])
+                whole = b"".join(data) if len(data) > 1 else data[0]
+                _write_all(file, whole)
                 if self._sync:
                     sync_data(file)
+                    if len(whole) > FORGOTTEN_ABOVE_BYTES:
+                        _forget(file)
             except BaseException:
                 os.unlink(name, dir_fd=folder)
                 raise
@@ -236,7 +239,14 @@ def _write_all(file: int, data: bytes) -> None:
     """A single call may take a part only."""
     rest = memoryview(data)
     while rest:
-        rest = rest[os.write(file, rest[:WRITTEN_AT_ONCE_BYTES]) :]
+        rest = rest[os.write(file, rest) :]
+
+
+def _forget(file: int) -> None:
+    """Nobody reads a large file soon: we keep its content ourselves. Written to the same pages of
+    memory as the one before, it takes a fraction of the time that new pages take."""
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _take(walk: Iterator[str]) -> Sequence[str]:
