@@ -16,7 +16,7 @@ import pytest
 
 from headgate.application import load_application
 from headgate.http.front import Front
-from headgate.limits import BODY_BYTES_MAX
+from headgate.limits import BODY_BYTES_MAX, SENT_AT_ONCE_BYTES
 from headgate.settings.loading import load
 
 SNAPSHOTS = 90_000
@@ -161,6 +161,7 @@ async def test_a_table_of_fifty_megabytes_holds_up_nobody(front: Front) -> None:
     async with watched("load the branches"):
         refs = await ask(front, "GET", f"{TABLES}/long?snapshots=refs")
 
+    assert max(map(len, pieces)) <= SENT_AT_ONCE_BYTES
     found = json.loads(b"".join(pieces))["metadata"]["snapshots"]
     assert (len(found), found[-1]) == (SNAPSHOTS + 1, new)
     assert json.loads(b"".join(refs))["metadata"]["snapshots"] == [new]

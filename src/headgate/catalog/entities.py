@@ -65,11 +65,6 @@ class TableEntity(Stored, frozen=True):
     changed_ms: int = 0
     changed_by: str = ""
 
-    @property
-    def is_large(self) -> bool:
-        """Work on its metadata may take long."""
-        return not self.metadata
-
 
 class ViewEntity(TableEntity, frozen=True):
     """The present state of a view; the same facts as a table's."""
