@@ -3,6 +3,7 @@
 It remembers what it parsed and made last: the next commit to the same table sends no metadata.
 """
 
+import ctypes
 from collections import OrderedDict
 from collections.abc import Iterator
 
@@ -31,6 +32,8 @@ from headgate.model.view_metadata import ViewMetadata
 from headgate.workers.serving import Job, live
 
 REMEMBERED_BYTES_MAX = 64 << 20  # of encoded metadata; the last one stays in any case
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
+HELD_BYTES_MAX = 1 << 29
 
 
 class Memory:
@@ -142,5 +145,17 @@ JOBS: dict[bytes, Job] = {
 }
 
 
+def hold_memory() -> None:
+    """Keep freed memory for the next metadata: to get new pages takes longer than all else here.
+
+    Only glibc gives it back at once; other systems have no such call. It goes with the process.
+    """
+    tune = getattr(ctypes.CDLL(None), "mallopt", None)
+    if tune is not None:
+        tune(M_TRIM_THRESHOLD, HELD_BYTES_MAX)
+        tune(M_MMAP_THRESHOLD, HELD_BYTES_MAX)
+
+
 if __name__ == "__main__":
+    hold_memory()
     live(JOBS)
