@@ -33,6 +33,7 @@ from headgate.http.compression import (
     compress,
 )
 from headgate.http.database_reads import count_reads
+from headgate.http.long_bodies import LongBody
 from headgate.http.measures import Measures
 from headgate.http.origins import allowed_host, same_origin
 from headgate.http.request import Request, Response, headers_by_name
@@ -251,13 +252,9 @@ class Front:
             )
         return Unavailable(what, why="its time was up", fix="Try again")
 
-    async def _ready(self, response: Response, request: Request) -> bytes:
-        """The body as it is sent: one piece, and compressed if that is asked for and worth it."""
-        body = response.body
-        if type(body) is list:
-            is_large = sum(map(len, body)) > SENT_AT_ONCE_BYTES
-            body = await asyncio.to_thread(b"".join, body) if is_large else b"".join(body)
-        body = cast("bytes", body)
+    async def _ready(self, response: Response, request: Request) -> bytes | LongBody:
+        """The body as it is sent, compressed if that is asked for and worth it."""
+        body = _body(response.body)
         if len(body) <= COMPRESS_ABOVE_BYTES:
             return body
         if any(name.lower() == "content-encoding" for name, _ in response.headers):
@@ -267,6 +264,8 @@ class Front:
         if coding is None:
             return body
         response.headers.append(("content-encoding", coding))
+        if isinstance(body, LongBody):
+            body = await asyncio.to_thread(body.whole)
         if response.key is None:
             return await compress(body, coding)
         return await self._compressed.get(response.key, body, coding)
@@ -340,16 +339,23 @@ def _stands(route: Route, response: Response) -> bool:
 async def _send(answer: Answer, id: str, send: Send) -> None:
     headers = [*answer.headers, (b"x-request-id", id.encode())]
     body = answer.body
+    start: Message = {"type": "http.response.start", "status": answer.status, "headers": headers}
     if len(body) > SENT_AT_ONCE_BYTES:
         headers.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    start = 0
-    while len(body) - start > SENT_AT_ONCE_BYTES:
-        piece = body[start : start + SENT_AT_ONCE_BYTES]
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await asyncio.sleep(0)  # a server that takes it at once lets nobody else have a turn
-        start += SENT_AT_ONCE_BYTES
-    await send({"type": "http.response.body", "body": body[start:] if start else body})
+        await send(start)
+        for piece in (LongBody([body]) if isinstance(body, bytes) else body).pieces():
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await asyncio.sleep(0)  # a server that takes it at once lets nobody else have a turn
+        body = b""
+    else:
+        await send(start)
+    await send({"type": "http.response.body", "body": body})
+
+
+def _body(given: bytes | list[bytes]) -> bytes | LongBody:
+    if isinstance(given, bytes):
+        return given
+    return LongBody(given) if sum(map(len, given)) > SENT_AT_ONCE_BYTES else b"".join(given)
 
 
 def _about(request: Request) -> dict[str, object]:

@@ -9,6 +9,7 @@ from collections.abc import MutableMapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from headgate.errors import HeadgateError
+from headgate.http.long_bodies import LongBody
 from headgate.http.request import Ground, Request
 from headgate.http.router import Route
 from headgate.kernel.cache import Cache
@@ -28,7 +29,7 @@ class Answer(NamedTuple):
     path: str
     status: int
     headers: Sequence[tuple[bytes, bytes]]
-    body: bytes
+    body: bytes | LongBody
     ground: Ground | None = None
     """None if it does not stand."""
 
