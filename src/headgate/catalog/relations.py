@@ -10,7 +10,7 @@ from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_files import write_metadata
 from headgate.catalog.namespaces import find_namespace, require_namespace
 from headgate.catalog.naming import NAMES, RELATIONS, Names, NamesDraft
-from headgate.catalog.openings import Opened
+from headgate.catalog.openings import Heads, Opened
 from headgate.catalog.paging import Page, Paging, list_names
 from headgate.catalog.ports import Files
 from headgate.catalog.reservations import Holding, release
@@ -76,6 +76,26 @@ async def check_file(lake: Lake, relation: Relation) -> None:
         missing = await files.missing(location)
     if missing:
         raise FileMissing(f"Failed to open input stream for file: {location}")
+
+
+class Found(NamedTuple):
+    """The ground of an answer with a table or view: its pointers, and its metadata file."""
+
+    heads: Heads
+    files: Files
+    location: str
+
+    async def holds(self) -> bool:
+        """Whether the pointers are as they were, and the file is not known to be missing."""
+        return await self.heads.holds() and not self.files.missing_now(self.location)
+
+
+def ground_of(lake: Lake, relation: Relation) -> Found | None:
+    """What an answer with this table or view rests on; None if its store has to be asked."""
+    files, location = lake.files(relation.opened), relation.entity.metadata_location
+    if lake.options.verify_metadata_files and files.missing_now(location) is None:
+        return None
+    return Found(relation.opened.heads, files, location)
 
 
 async def list_relations(

@@ -29,26 +29,26 @@ class Exchange:
         self.reads = reads
 
     def __str__(self) -> str:
-        answer, request = self.answer, self.answer.request
+        answer = self.answer
         return (
-            f"{request.method} {request.path} {answer.status} {self.seconds * 1000:.1f} ms"
+            f"{answer.method} {answer.path} {answer.status} {self.seconds * 1000:.1f} ms"
             f" {len(answer.body)} bytes {self.reads} reads"
-            f" route={answer.path} principal={request.principal} request={self.id}"
+            f" route={answer.template} principal={answer.principal} request={self.id}"
         )
 
     def fields(self) -> dict[str, object]:
         """The same for logs that are lines of JSON."""
-        answer, request = self.answer, self.answer.request
+        answer = self.answer
         return {
-            "method": request.method,
-            "path": request.path,
-            "route": answer.path,
+            "method": answer.method,
+            "path": answer.path,
+            "route": answer.template,
             "status": answer.status,
             "ms": round(self.seconds * 1000, 3),
             "bytes": len(answer.body),
             "database_reads": self.reads,
             "request_id": self.id,
-            "principal": request.principal,
+            "principal": answer.principal,
         }
 
 

@@ -15,15 +15,8 @@ from typing import Any, Self, cast
 import msgspec
 
 from headgate.clock import Clock
-from headgate.errors import (
-    BadRequest,
-    Forbidden,
-    HeadgateError,
-    OutcomeUnknown,
-    Overloaded,
-    TooLarge,
-    Unavailable,
-)
+from headgate.errors import BadRequest, HeadgateError, OutcomeUnknown, Unavailable
+from headgate.http import refusals
 from headgate.http.access_log import AccessLog, Exchange
 from headgate.http.admission import Admission
 from headgate.http.compression import (
@@ -46,11 +39,12 @@ from headgate.limits import (
     REQUEST_SECONDS_MAX,
     REQUESTS_MAX,
     SENT_AT_ONCE_BYTES,
+    STANDING_SECONDS,
 )
 
 UNMATCHED = "unmatched"
 HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
-GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+GOOD_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -126,69 +120,73 @@ class Front:
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         began = self._clock.seconds()
         reads = count_reads()
+        id = self._request_id(scope["headers"])
         answer = await self._standing.find(scope, began)
         if answer is None:
-            answer = await self._answer(scope, receive)
+            answer = await self._answer(scope, receive, id)
             self._standing.keep(scope, answer, began)
-            id = answer.request.id
-        else:
-            id = self._request_id(answer.request.headers.get("x-request-id"))
         await _send(answer, id, send)
         seconds = self._clock.seconds() - began
-        self._measures.count(answer.route, answer.path, answer.status, seconds, reads.count)
+        self._measures.count(answer.route, answer.template, answer.status, seconds, reads.count)
         if self._log.wanted and not (answer.route and answer.route.probe):
             self._log.add(Exchange(answer, id, self._clock.wall_ms(), seconds, reads.count))
 
-    async def _answer(self, scope: Message, receive: Receive) -> Answer:
+    async def _answer(self, scope: Message, receive: Receive, id: str) -> Answer:
         """Find out who answers, and what."""
-        request = self._request(scope)
+        request = _request(scope, id)
         match = self._router.match(request.method, request.path)
         refusal = self._refusal(scope, request)
         if refusal is not None:
-            route, path = None, UNMATCHED
+            route, template = None, UNMATCHED
             response = self._router.dialect_of(request.path).answer(refusal)
         elif isinstance(match, Match):
-            route, path = match.route, match.surface.prefix + match.route.template
+            route, template = match.route, match.surface.prefix + match.route.template
             request.params = match.params
             response = await self._admit(match, request, receive)
         else:
-            route, path = None, UNMATCHED
+            route, template = None, UNMATCHED
             response = _unmatched(match, request)
         body = await self._ready(response, request)
         headers = [
             (name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers
         ]
-        ground = request.ground if route and _stands(route, response) else None
-        return Answer(request, route, path, response.status, headers, body, ground)
+        return Answer(
+            request.method,
+            request.path,
+            request.principal,
+            route,
+            template,
+            response.status,
+            headers,
+            body,
+            request.ground if route and _stands(route, response) else None,
+            self._standing_seconds(request),
+        )
+
+    def _standing_seconds(self, request: Request) -> float:
+        """Not longer than whoever asks is known."""
+        if request.expires_ms is None:
+            return STANDING_SECONDS
+        return min(STANDING_SECONDS, (request.expires_ms - self._clock.wall_ms()) / 1000)
 
     def _refusal(self, scope: Message, request: Request) -> HeadgateError | None:
         """Why this is not even looked at, if so. Browsers send what any page tells them to."""
         headers = request.headers
         host = headers.get("host", "")
         if self._options.hosts and not allowed_host(host, self._options.hosts):
-            return _wrong_host(host)
+            return refusals.wrong_host(host)
         origin = headers.get("origin")
         if origin is not None and request.method not in HARMLESS and not same_origin(origin, host):
-            return _other_origin(origin)
+            return refusals.other_origin(origin)
         if scope["raw_path"].isascii() and scope["query_string"].isascii():
             return None
-        return _not_ascii()
+        return refusals.not_ascii()
 
-    def _request(self, scope: Message) -> Request:
-        """The request, its body not yet read. What is not ASCII is refused, and logged escaped."""
-        headers = headers_by_name(scope["headers"])
-        return Request(
-            scope["method"],
-            scope["raw_path"].decode("ascii", "backslashreplace"),
-            raw_query=scope["query_string"].decode("ascii", "backslashreplace"),
-            headers=headers,
-            id=self._request_id(headers.get("x-request-id")),
-        )
-
-    def _request_id(self, given: str | None) -> str:
+    def _request_id(self, headers: Sequence[tuple[bytes, bytes]]) -> str:
         """The client's own id if it can be put into a log as it is, else a new one."""
-        if given is not None and GOOD_REQUEST_ID.fullmatch(given):
-            return given
+        for name, value in headers:
+            if name == b"x-request-id" and GOOD_REQUEST_ID.fullmatch(value):
+                return value.decode()
         return next(self._request_ids)
 
     async def _admit(self, match: Match, request: Request, receive: Receive) -> Response:
@@ -198,7 +196,7 @@ class Front:
         admission = self._admission
         if admission.full:
             self._measures.refused += 1
-            return match.surface.dialect.answer(_too_many(admission.count))
+            return match.surface.dialect.answer(refusals.too_many(admission.count))
         task = cast("asyncio.Task[Any]", asyncio.current_task(self._loop))
         admission.enter(task)
         try:
@@ -284,6 +282,17 @@ class Front:
         await send({"type": "lifespan.shutdown.complete"})
 
 
+def _request(scope: Message, id: str) -> Request:
+    """The request, its body not yet read. What is not ASCII is refused, and logged escaped."""
+    return Request(
+        scope["method"],
+        scope["raw_path"].decode("ascii", "backslashreplace"),
+        raw_query=scope["query_string"].decode("ascii", "backslashreplace"),
+        headers=headers_by_name(scope["headers"]),
+        id=id,
+    )
+
+
 def _has_body(request: Request) -> bool:
     headers = request.headers
     return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
@@ -310,7 +319,7 @@ async def _read_body(request: Request, receive: Receive, limit: int) -> bytes:
         if not message.get("more_body", False) or total > 2 * limit:
             break
     if too_large:
-        raise _too_large(limit)
+        raise refusals.too_large(limit)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
@@ -360,41 +369,3 @@ def _body(given: bytes | list[bytes]) -> bytes | LongBody:
 
 def _about(request: Request) -> dict[str, object]:
     return {"fields": {"request_id": request.id, "method": request.method, "path": request.path}}
-
-
-def _too_many(count: int) -> Overloaded:
-    return Overloaded(
-        "the server is busy", why=f"{count} requests are under way", fix="Try again later"
-    )
-
-
-def _not_ascii() -> BadRequest:
-    return BadRequest(
-        "Cannot read the request",
-        why="its path or query has characters that are not ASCII",
-        fix="Encode text as UTF-8, then percent-encode the bytes",
-    )
-
-
-def _wrong_host(host: str) -> Forbidden:
-    return Forbidden(
-        f"the host {host[:200]!r} is not served here",
-        why="the server listens on this machine only, and this is no name of it",
-        fix="Use http://localhost and the port of the server",
-    )
-
-
-def _other_origin(origin: str) -> Forbidden:
-    return Forbidden(
-        "requests from other web sites are not allowed",
-        why=f"a browser sent this one for {origin[:200]!r}",
-        fix="Ask the server itself, without a header Origin",
-    )
-
-
-def _too_large(limit: int) -> TooLarge:
-    return TooLarge(
-        "the request is too large",
-        why=f"its body has more than the allowed {limit} bytes",
-        fix="Send less at once",
-    )

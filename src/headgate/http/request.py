@@ -36,6 +36,8 @@ class Request(msgspec.Struct, eq=False):
     body: bytes = b""
     id: str = ""
     principal: str = ANONYMOUS
+    expires_ms: int | None = None
+    """Until when the principal is known to be who it is; None if that does not end."""
     ground: Ground | None = None
     """Of its answer, once somebody has read it."""
     _query: dict[str, list[str]] | None = None

@@ -12,7 +12,6 @@ import pytest
 from headgate.cli.logs import JsonLines, TextLines
 from headgate.http import access_log
 from headgate.http.access_log import LINES_MAX, AccessLog, Exchange
-from headgate.http.request import Request
 from headgate.http.standing import Answer
 
 
@@ -44,9 +43,8 @@ def logged(formatter: logging.Formatter, level: int = logging.NOTSET) -> Iterato
 
 
 def exchange(number: int = 1) -> Exchange:
-    request = Request("GET", "/a%2Fb", id=f"id-{number}")
-    answer = Answer(request, None, "/{a}", 200, [], b"1234567")
-    return Exchange(answer, request.id, 1_000, 0.0015, 2)
+    answer = Answer("GET", "/a%2Fb", "anonymous", None, "/{a}", 200, [], b"1234567")
+    return Exchange(answer, f"id-{number}", 1_000, 0.0015, 2)
 
 
 async def test_lines_of_a_moment_are_written_at_once() -> None:

@@ -11,7 +11,8 @@ from headgate.http.measures import Measures
 from headgate.http.problems import PLAIN
 from headgate.http.request import Request, Response
 from headgate.http.router import Route, Surface
-from headgate.limits import STANDING_SECONDS
+from headgate.http.standing import Answer, StandingAnswers
+from headgate.limits import STANDING_BYTES_MAX, STANDING_SECONDS
 from headgate.testing.manual_clock import ManualClock
 from tests.unit.http.asgi import ask
 
@@ -39,12 +40,14 @@ class Service:
         self.answers = 0
         self.headers: list[tuple[str, str]] = []
         self.error: NotFound | None = None
+        self.expires_ms: int | None = None
 
 
 async def _tell(service: Service, request: Request) -> Response:
     service.answers += 1
     request.ground = service.ground
     request.principal = "ann"
+    request.expires_ms = service.expires_ms
     if service.error:
         raise service.error
     return Response(200, b"%d" % service.answers, [("ETag", "1"), *service.headers])
@@ -111,6 +114,8 @@ async def test_an_answer_falls_with_its_ground(front: Front, service: Service) -
         ("/stands/a?x=1", {}),
         ("/stands/a", {"authorization": "Bearer other"}),
         ("/stands/a", {"if_none_match": "1"}),
+        ("/stands/a", {"accept_encoding": "gzip"}),
+        ("/stands/a", {"host": "other"}),
     ],
 )
 async def test_another_request_has_another_answer(
@@ -123,12 +128,59 @@ async def test_another_request_has_another_answer(
     assert await told(front) == b"1"
 
 
-async def test_nothing_stands_for_long(front: Front, clock: ManualClock) -> None:
-    """Files vanish without a pointer moving."""
+async def test_nothing_stands_for_ever(front: Front, clock: ManualClock) -> None:
+    """Not even on firm ground."""
     await told(front)
     clock.advance(STANDING_SECONDS * 1000 + 1)
 
     assert await told(front) == b"2"
+
+
+async def test_no_answer_outlives_the_token_it_was_given_for(
+    front: Front, service: Service, clock: ManualClock
+) -> None:
+    """Who asks with a token that has expired is told so."""
+    service.expires_ms = clock.wall_ms() + 500
+    await told(front)
+    clock.advance(499)
+    assert await told(front) == b"1"
+    clock.advance(2)
+    assert await told(front) == b"2"
+
+
+async def test_what_proxies_add_makes_no_other_answer(front: Front) -> None:
+    """Only headers that handlers read matter; each request has an id of its own all the same."""
+    first = await ask(front, "GET", "/stands/a", x_request_id="1", traceparent="x")
+    again = await ask(front, "GET", "/stands/a", x_request_id="2", x_forwarded_for="me")
+
+    assert (first.body, again.body) == (b"1", b"1")
+    assert (first.headers["x-request-id"], again.headers["x-request-id"]) == ("1", "2")
+
+
+async def test_what_stands_takes_a_limited_room(service: Service) -> None:
+    """Long paths count, bodies of requests are not kept, and the oldest answer goes first."""
+    standing = StandingAnswers(capacity_bytes=40_000)
+    route = Route("GET", "/", _tell, "stands", stands=True)
+
+    def scope(name: str, **headers: bytes) -> dict[str, object]:
+        named = [(key.replace("_", "-").encode(), value) for key, value in headers.items()]
+        return {"method": "GET", "raw_path": name.encode(), "query_string": b"", "headers": named}
+
+    def answer(body: bytes = b"") -> Answer:
+        return Answer("GET", "/", "ann", route, "/", 200, [], body, service.ground, 1.0)
+
+    standing.keep(scope("/body", content_length=b"7"), answer(), 0.0)
+    standing.keep(scope("/large"), answer(bytes(STANDING_BYTES_MAX)), 0.0)
+    standing.keep(scope("/long", authorization=bytes(STANDING_BYTES_MAX)), answer(), 0.0)
+    assert (standing.statistics.entries, standing.statistics.rejected) == (0, 3)
+
+    for number in range(20):
+        standing.keep(scope(f"/{number}".ljust(1_000)), answer(bytes(1_000)), 0.0)
+        standing.keep(scope(f"/{number}".ljust(1_000)), answer(bytes(1_000)), 0.0)
+    kept = standing.statistics
+    assert (kept.entries, kept.bytes, kept.evictions) == (8, 40_000, 12)
+    assert await standing.find(scope("/11".ljust(1_000)), 0.0) is None
+    assert await standing.find(scope("/12".ljust(1_000)), 0.0) is not None
 
 
 async def test_what_is_not_said_to_stand_does_not(front: Front, service: Service) -> None:
@@ -155,10 +207,3 @@ async def test_a_ground_that_cannot_be_looked_at_does_not_hold(
     service.ground.broken = True
 
     assert await told(front) == b"2"
-
-
-async def test_a_client_gets_its_own_request_id_back(front: Front) -> None:
-    """Also with an answer that stands."""
-    for _ in range(2):
-        answer = await ask(front, "GET", "/stands/a", x_request_id="mine")
-        assert answer.headers["x-request-id"] == "mine"

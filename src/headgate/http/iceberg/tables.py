@@ -5,7 +5,7 @@ import msgspec
 from headgate.catalog import table_commits, tables
 from headgate.catalog.entities import Kind
 from headgate.catalog.new_tables import LargeTable, create_table, register_table, stage_table
-from headgate.catalog.relations import load_relation
+from headgate.catalog.relations import ground_of, load_relation
 from headgate.catalog.table_commits import TableChange, commit_table
 from headgate.catalog.versions import NewTable
 from headgate.errors import BadRequest
@@ -83,6 +83,7 @@ async def load(service: Service, request: Request) -> Response:
     identifier = identifier_of(service, opened, request, "table")
     form = representation_of(request, refs=_wants_refs(request))
     table = await load_relation(service.lake, opened, identifier, Kind.TABLE)
+    request.ground = ground_of(service.lake, table)
     sent = request.headers.get("if-none-match")
     if sent is not None and is_among(tag := etag(service, table, identifier, form), sent):
         return Response(304, b"", [("ETag", tag)])

@@ -7,6 +7,7 @@ that clients that insist on a token work. It is signed: names cannot be changed 
 import base64
 import binascii
 from collections.abc import Callable
+from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from headgate.clock import Clock
@@ -35,8 +36,8 @@ class Tokens:
         claims = {"sub": name, "iat": now, "exp": now + LIFETIME_SECONDS, "iss": "headgate"}
         return jwt.encode(claims, self._secret, algorithm=_ALGORITHM)
 
-    def read(self, token: str) -> str | None:
-        """The user of a token, None if it was not issued here; refused if it has expired."""
+    def read(self, token: str) -> "Holder | None":
+        """Whose token it is, None if it was not issued here; refused if it has expired."""
         import jwt  # noqa: PLC0415  slow, and most servers never need it
 
         try:
@@ -51,7 +52,14 @@ class Tokens:
             return None
         if claims["exp"] <= self._clock.wall_ms() // 1000:
             raise NotAuthenticated("Not authorized: the token has expired", fix="Ask for a new one")
-        return str(claims["sub"])
+        return Holder(str(claims["sub"]), claims["exp"] * 1000)
+
+
+class Holder(NamedTuple):
+    """Whose token it is, and how long it is good."""
+
+    name: str
+    expires_ms: int
 
 
 def simple_authentication(tokens: Tokens) -> Callable[[Request], str]:
@@ -60,7 +68,11 @@ def simple_authentication(tokens: Tokens) -> Callable[[Request], str]:
     def authenticate(request: Request) -> str:
         scheme, _, value = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            return tokens.read(value.strip()) or ANONYMOUS
+            holder = tokens.read(value.strip())
+            if holder is None:
+                return ANONYMOUS
+            request.expires_ms = holder.expires_ms
+            return holder.name
         if scheme.lower() == "basic":
             return _user(value) or ANONYMOUS
         return ANONYMOUS
@@ -71,19 +83,19 @@ def simple_authentication(tokens: Tokens) -> Callable[[Request], str]:
 def issue_token(tokens: Tokens, request: Request) -> Response:
     """Answer a request for a token: client credentials, or a token in exchange for another."""
     form = {name: values[0] for name, values in _form(request.body).items()}
-    name: str | None
     grant = form.get("grant_type")
     if grant == "client_credentials":
-        name = form.get("client_id") or _basic_user(request)
+        name = form.get("client_id", "") or _basic_user(request)
         if not name:
             return _refuse(401, "invalid_client", "client_id is missing")
     elif grant == EXCHANGE:
         try:
-            name = tokens.read(form.get("subject_token", ""))
+            holder = tokens.read(form.get("subject_token", ""))
         except NotAuthenticated as error:
             return _refuse(400, "invalid_grant", str(error))
-        if name is None:
+        if holder is None:
             return _refuse(400, "invalid_grant", "subject_token was not issued here")
+        name = holder.name
     elif grant is None:
         return _refuse(400, "invalid_request", "grant_type is missing")
     else:

@@ -6,7 +6,7 @@ import msgspec
 
 from headgate.catalog import views
 from headgate.catalog.entities import Kind
-from headgate.catalog.relations import load_relation
+from headgate.catalog.relations import ground_of, load_relation
 from headgate.http.iceberg.answers import view_answer
 from headgate.http.iceberg.payloads import (
     CommitView,
@@ -54,9 +54,9 @@ async def load(service: Service, request: Request) -> Response:
     """A view."""
     opened = await open_catalog(service, request)
     identifier = identifier_of(service, opened, request, "view")
-    return await view_answer(
-        service, await load_relation(service.lake, opened, identifier, Kind.VIEW)
-    )
+    view = await load_relation(service.lake, opened, identifier, Kind.VIEW)
+    request.ground = ground_of(service.lake, view)
+    return await view_answer(service, view)
 
 
 async def replace(service: Service, request: Request) -> Response:
