@@ -7,6 +7,8 @@ from pathlib import Path
 import apsw
 
 from headgate.backends.sqlite.backend import SqliteBackend
+from headgate.backends.sqlite.connections import connect
+from headgate.backends.sqlite.wal_index import WalIndex
 from headgate.kernel.records import EMPTY, Outcome, Swap
 from tests.unit.backends.conftest import HEAD, OTHER, REALM
 
@@ -88,6 +90,23 @@ async def test_closing_one_of_two_stores_leaves_the_locks_of_the_other(path: Pat
 
     await other.close()
     assert not index.exists(), "the last one to leave cleans up"
+
+
+async def test_leaving_while_another_store_is_being_opened_leaves_its_locks(path: Path) -> None:
+    """Who is about to connect counts already."""
+    first = SqliteBackend(path)
+    await first.open()
+    coming = WalIndex(path)
+    connection = connect(path, 1.0)
+    connection.execute("select count(*) from pointers").fetchall()
+
+    await first.close()
+    assert run(TRY_TO_LOCK, Path(f"{path}-shm")) != 0, "somebody else can take its locks"
+
+    coming.open()
+    assert coming.header()
+    connection.close()
+    coming.close()
 
 
 def trace(backend: SqliteBackend, statements: list[str]) -> None:

@@ -66,28 +66,30 @@ class SqliteBackend:
         assert self._reader is None, "open already"
         checkpointer = Checkpointer()
         writer = Writer(partial(self._connect_writer, checkpointer), self._check_file, self._where)
+        index = WalIndex(self._path)
         try:
             await writer.start()
+            index.open()
             checkpointer.start(connect(self._path, CHECKPOINT_BUSY_SECONDS))
             read_seconds = min(self._busy_seconds, READ_BUSY_SECONDS_MAX)
             connection = connect(self._path, read_seconds)
-            self._index = WalIndex(self._path)
         except BaseException:
             await asyncio.to_thread(_stop, writer, checkpointer)
+            index.close()
             raise
-        self._reader = Reader(connection, self._index, SQL, self._where)
-        self._writer, self._checkpointer = writer, checkpointer
+        self._reader = Reader(connection, index, SQL, self._where)
+        self._index, self._writer, self._checkpointer = index, writer, checkpointer
 
     async def close(self) -> None:
         reader, writer, checkpointer = self._reader, self._writer, self._checkpointer
-        self._reader = self._writer = self._checkpointer = None
+        index = self._index
+        self._reader = self._index = self._writer = self._checkpointer = None
         if reader is not None:
             reader.close()
         if writer is not None and checkpointer is not None:
             await asyncio.to_thread(_stop, writer, checkpointer)
-        if self._index is not None:  # the last one: closing it ends the locks of connections
-            self._index.close()
-            self._index = None
+        if index is not None:
+            index.close()  # last: it ends the locks of connections
 
     async def read_pointers(self, keys: Sequence[PointerKey]) -> list[int | None]:
         return self._reading().pointers(keys)
