@@ -5,6 +5,7 @@ from headgate.catalog.ports import SignRequest
 from headgate.catalog.relations import load_relation
 from headgate.errors import BadRequest
 from headgate.http.iceberg.delegation import (
+    credential_headers,
     credentials_for,
     credentials_json,
     locations_in,
@@ -20,7 +21,7 @@ async def load_credentials(service: Service, request: Request) -> Response:
     identifier = identifier_of(service, opened, request, "table")
     table = await load_relation(service.lake, opened, identifier, Kind.TABLE)
     found = await credentials_for(service, locations_in(table.entity), write=True)
-    return json_response(200, CredentialsAnswer(credentials_json(found)))
+    return json_response(200, CredentialsAnswer(credentials_json(found)), credential_headers(found))
 
 
 async def sign(service: Service, request: Request) -> Response:

@@ -13,9 +13,9 @@ from headgate.catalog.tables import metadata_json, metadata_json_of_refs
 from headgate.catalog.versions import Version
 from headgate.errors import HeadgateError
 from headgate.http.iceberg.delegation import (
-    DELEGATION,
     Representation,
     access_config,
+    credential_headers,
     credentials_for,
     credentials_json,
     locations_in,
@@ -24,8 +24,6 @@ from headgate.http.iceberg.service import Service
 from headgate.http.request import JSON_CONTENT, Response
 from headgate.model.names import Identifier
 
-PRIVATE = ("cache-control", "private")  # no cache in between may hand keys to others
-BY_DELEGATION = ("vary", DELEGATION)
 KEPT_BYTES_MAX = 1 << 20  # of a body; to put larger ones together is no work for the event loop
 
 logger = logging.getLogger(__name__)
@@ -74,7 +72,7 @@ async def staged_answer(
         credentials=credentials,
     )
     parts = [b'{"metadata":', version.raw, *_access(config, credentials)]
-    return Response(200, parts, [JSON_CONTENT])
+    return Response(200, parts, [JSON_CONTENT, *credential_headers(credentials)])
 
 
 async def commit_answer(service: Service, table: Relation, identifier: Identifier) -> Response:
@@ -128,9 +126,8 @@ async def _answer(
         if is_lasting and size <= KEPT_BYTES_MAX:
             body = b"".join(body)
             service.answers.put(key, body, size)
-    headers = [JSON_CONTENT, ("ETag", etag(service, table, identifier, form))]
-    if credentials:
-        headers += [PRIVATE, BY_DELEGATION]
+    tag = ("ETag", etag(service, table, identifier, form))
+    headers = [JSON_CONTENT, tag, *credential_headers(credentials)]
     return Response(200, body, headers, key=key if is_lasting else None)
 
 

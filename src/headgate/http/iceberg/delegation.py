@@ -13,6 +13,8 @@ from headgate.model.wire_names import UNIT_SEPARATOR, encoded
 DELEGATION = "x-iceberg-access-delegation"
 VENDED, SIGNED = "vended-credentials", "remote-signing"
 EXPIRES = "s3.session-token-expires-at-ms"
+PRIVATE = ("cache-control", "private")  # no cache in between may hand keys to others
+BY_DELEGATION = ("vary", DELEGATION)
 
 
 class Representation(msgspec.Struct, frozen=True):
@@ -57,6 +59,11 @@ def locations_in(entity: TableEntity) -> tuple[str, ...]:
 def credentials_json(credentials: list[StorageCredential]) -> list[dict[str, object]]:
     """Credentials as clients read them."""
     return [{"prefix": one.prefix, "config": one.config} for one in credentials]
+
+
+def credential_headers(credentials: list[StorageCredential]) -> list[tuple[str, str]]:
+    """The headers that every answer with credentials has besides its own."""
+    return [PRIVATE, BY_DELEGATION] if credentials else []
 
 
 def access_config(

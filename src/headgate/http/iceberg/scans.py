@@ -3,9 +3,11 @@
 import msgspec
 
 from headgate.catalog.entities import Kind
+from headgate.catalog.ports import StorageCredential
 from headgate.catalog.relations import Relation, load_relation
 from headgate.catalog.tables import metadata_json
 from headgate.http.iceberg.delegation import (
+    credential_headers,
     credentials_for,
     credentials_json,
     locations_in,
@@ -60,9 +62,10 @@ async def _table(service: Service, request: Request) -> tuple[Relation, bytes]:
 async def _with_credentials(
     service: Service, request: Request, table: Relation, answer: bytes
 ) -> Response:
+    found: list[StorageCredential] = []
     if representation_of(request).vended:
         found = await credentials_for(service, locations_in(table.entity), write=False)
-        if found:
-            encoded = msgspec.json.encode(credentials_json(found))
-            answer = answer[:-1] + b',"storage-credentials":' + encoded + b"}"
-    return Response(200, answer, [JSON_CONTENT])
+    if found:
+        encoded = msgspec.json.encode(credentials_json(found))
+        answer = answer[:-1] + b',"storage-credentials":' + encoded + b"}"
+    return Response(200, answer, [JSON_CONTENT, *credential_headers(found)])

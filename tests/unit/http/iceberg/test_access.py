@@ -6,7 +6,7 @@ import pytest
 
 from headgate.storage.options import S3Options
 from tests.unit.catalog.lakes import Answer, Node, World, new_table
-from tests.unit.http.iceberg.test_answers import STATIC, far_node
+from tests.unit.http.iceberg.test_answers import STATIC, VENDED, far_node
 
 TABLE = "namespaces/a/tables/t"
 HOST = "https://s3.us-east-1.amazonaws.com/bucket"
@@ -35,6 +35,27 @@ async def test_credentials_are_for_the_table(node: Node) -> None:
 
     assert credential["prefix"] == f"s3://bucket/{await key(node)}"
     assert credential["config"]["s3.access-key-id"] == "key"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", TABLE, None),
+        ("GET", f"{TABLE}/credentials", None),
+        ("GET", f"{TABLE}/plan/plan-1", None),
+        ("POST", f"{TABLE}/plan", {}),
+        ("POST", "namespaces/a/tables", new_table("made")),
+        ("POST", "namespaces/a/tables", new_table("staged", stage_create=True)),
+    ],
+)
+async def test_no_cache_in_between_keeps_credentials(
+    node: Node, method: str, path: str, body: object
+) -> None:
+    """Whichever answer they come with says that it is for one client alone."""
+    answer = await node.send(method, path, body, headers=VENDED, catalog="far")
+
+    assert "secret" in str(answer.json["storage-credentials"])
+    assert answer.headers["cache-control"] == "private"
 
 
 @pytest.mark.parametrize(
