@@ -102,9 +102,11 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
     stack.push_async_callback(pool.close)
     stack.push_async_callback(workshop.close)
     stack.push_async_callback(purge_pool.close)
+    gateway = StorageGateway(storage, kernel.clock)
+    stack.callback(gateway.close)
     lake = Lake(
         kernel,
-        StorageGateway(storage, kernel.clock),
+        gateway,
         Planner(pool, purge_pool, partial(WorkerFiles, storage)),
         workshop,
         uuids(),

@@ -122,6 +122,8 @@ PLANNING_READS_AHEAD = 4  # object stores take their time; what was read ahead w
 MANIFEST_SCHEMAS_KNOWN_MAX = 64
 MANIFEST_LISTS_KNOWN_MAX = 2
 PARTITIONS_KNOWN_MAX = 4_096  # of one scan
+FILE_WRITERS = 2  # threads: one waits for the disk while the other writes; more hinder each other
+STORES_OPEN_MAX = 1_024  # sets of files, as catalogs see them
 WALK_BATCH_PATHS = 1_000
 WALK_SEEN_PATHS_MAX = 500_000  # remembered to leave out repetitions, which do no harm
 

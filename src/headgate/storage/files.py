@@ -3,6 +3,7 @@
 import itertools
 import operator
 from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import Executor
 
 from headgate.clock import Clock, SystemClock
 from headgate.errors import AlreadyExists, Forbidden, HeadgateError
@@ -30,9 +31,10 @@ class StorageFiles:
         *,
         clock: Clock | None = None,
         resolve: endpoints.Resolve = endpoints.resolve,
+        writers: Executor | None = None,
     ) -> None:
         self._roots = tuple(parse(root) for root in roots)
-        self._local = LocalFiles(self._roots, sync=options.local_sync)
+        self._local = LocalFiles(self._roots, sync=options.local_sync, writers=writers)
         self._objects = ObjectFiles(Stores(options, clock or SystemClock(), resolve=resolve))
 
     async def read(self, location: str) -> bytes:

@@ -1,10 +1,12 @@
 """All stores of a server behind one port, as the catalog asks for it."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from headgate.catalog.ports import Files, Signed, SignRequest, StorageCredential
 from headgate.clock import Clock
 from headgate.errors import Unsupported
+from headgate.limits import FILE_WRITERS, STORES_OPEN_MAX
 from headgate.storage.files import StorageFiles
 from headgate.storage.options import StorageOptions
 from headgate.storage.signing import S3Signer
@@ -19,12 +21,20 @@ class StorageGateway:
         self._clock = clock
         self._vending = StorageVending(options, clock)
         self._files: dict[tuple[str, ...], StorageFiles] = {}
+        self._writers = ThreadPoolExecutor(FILE_WRITERS, "file-writer")
+
+    def close(self) -> None:
+        """Write no more files."""
+        self._writers.shutdown(wait=False)
 
     def files(self, roots: tuple[str, ...]) -> Files:
         """The files below these roots, opened once."""
         files = self._files.get(roots)
         if files is None:
-            files = self._files[roots] = StorageFiles(self._options, roots, clock=self._clock)
+            if len(self._files) >= STORES_OPEN_MAX:
+                self._files.pop(next(iter(self._files)))
+            files = StorageFiles(self._options, roots, clock=self._clock, writers=self._writers)
+            self._files[roots] = files
         return files
 
     def client_config(self, location: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ import itertools
 import os
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -18,8 +18,9 @@ from headgate.storage.places import Place
 
 LISTED_AT_ONCE = 1000
 FOLDER_TRIES = 3
-WRITERS = 2  # threads: one waits for the disk while the other writes, more wait for each other
 FORGOTTEN_ABOVE_BYTES = 256 << 10  # files that the system keeps no copy of in memory
+ABSENT = (FileNotFoundError, NotADirectoryError)
+READ = os.O_RDONLY | os.O_CLOEXEC
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 NO_TRICKS = os.O_NOFOLLOW | os.O_NONBLOCK  # a link is not followed, a pipe is not waited for
@@ -29,12 +30,14 @@ sync_data: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)  # macOS h
 class LocalFiles:
     """Paths are checked before each use: a symbolic link may have appeared since the last one."""
 
-    def __init__(self, roots: Sequence[Place], *, sync: bool = True) -> None:
+    def __init__(
+        self, roots: Sequence[Place], *, sync: bool = True, writers: Executor | None = None
+    ) -> None:
         self._roots = tuple(
             Path(os.path.realpath(path_of(root))) for root in roots if root.kind == "file"
         )
         self._sync = sync
-        self._writers = ThreadPoolExecutor(WRITERS, "file-writer")
+        self._writers = writers  # None are the threads that the event loop has anyway
 
     async def read(self, place: Place) -> bytes:
         return await asyncio.to_thread(self._read, place)
@@ -71,25 +74,27 @@ class LocalFiles:
                 yield place.location(name)
 
     def _read(self, place: Place) -> bytes:
-        with translated(place), open(self._checked(place), "rb", opener=_open_plain) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise IsADirectoryError
-            check_size(location_of(place), status.st_size)
-            return file.read(status.st_size)
+        with translated(place), self._opened_folder(place) as folder:
+            opened = os.open(_name_of(place), READ | NO_TRICKS, dir_fd=folder)
+            with os.fdopen(opened, "rb") as file:
+                status = os.fstat(opened)
+                if not stat.S_ISREG(status.st_mode):
+                    raise IsADirectoryError
+                check_size(location_of(place), status.st_size)
+                return file.read(status.st_size)
 
     def _write(self, place: Place, data: Sequence[bytes]) -> None:
         """Nobody refers to a new file before it is complete, so it may grow under its own name."""
         with translated(place):
             for _ in range(FOLDER_TRIES):
-                with suppress(FileNotFoundError):  # no folder yet, or it was empty and is removed
+                with suppress(*ABSENT):  # no folder yet, or it was empty and is removed
                     self._write_once(place, data)
                     return
-                self._make_folder(self._checked(place).parent)
+                self._make_folder(self._checked(place).parent, place)
             self._write_once(place, data)
 
     def _write_once(self, place: Place, data: Sequence[bytes]) -> None:
-        name = path_of(place).rpartition("/")[2]
+        name = _name_of(place)
         with self._opened_folder(place) as folder:
             file = os.open(name, NEW | NO_TRICKS, 0o666, dir_fd=folder)
             try:
@@ -100,7 +105,8 @@ class LocalFiles:
                     if len(whole) > FORGOTTEN_ABOVE_BYTES:
                         _forget(file)
             except BaseException:
-                os.unlink(name, dir_fd=folder)
+                with suppress(OSError):  # what happened first is what is told
+                    os.unlink(name, dir_fd=folder)
                 raise
             finally:
                 os.close(file)
@@ -111,7 +117,11 @@ class LocalFiles:
     def _opened_folder(self, place: Place) -> Iterator[int]:
         """The folder of a file. Once it is open, no link can lead elsewhere."""
         path = path_of(place).rpartition("/")[0] or "/"
-        folder = os.open(path, FOLDER)
+        try:
+            folder = os.open(path, FOLDER)
+        except ABSENT:
+            self._checked(place)  # what lies elsewhere is not even said to be absent
+            raise
         try:
             self._check(Path(_real_path(folder, path)), place)
             yield folder
@@ -120,16 +130,23 @@ class LocalFiles:
 
     def _prepare(self, place: Place) -> None:
         with translated(place):
-            self._make_folder(self._checked(place))
+            self._make_folder(self._checked(place), place)
 
-    def _make_folder(self, folder: Path) -> None:
+    def _make_folder(self, folder: Path, place: Place) -> None:
         """A new folder is safe once the one above it is on the disk."""
         absent: list[Path] = []
         while not folder.is_dir():
             absent.append(folder)
             folder = folder.parent
         for new in reversed(absent):
-            new.mkdir(exist_ok=True)
+            try:
+                new.mkdir(exist_ok=True)
+            except (FileExistsError, NotADirectoryError):
+                raise BadRequest(
+                    f"Invalid location: {location_of(place)}",
+                    why="a file lies where a folder is needed",
+                    fix="Choose another location",
+                ) from None
             self._sync_folder(new.parent)
 
     def _sync_folder(self, folder: Path) -> None:
@@ -145,10 +162,11 @@ class LocalFiles:
         kept: NotDeleted = []
         for place in places:
             try:
-                with translated(place):
-                    path = self._checked(place)
-                    path.unlink(missing_ok=True)
-                    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's twin
+                with translated(place), suppress(*ABSENT), self._opened_folder(place) as folder:
+                    name = _name_of(place)
+                    for one in (name, f".{name}.crc"):  # Hadoop's twin
+                        with suppress(FileNotFoundError):
+                            os.unlink(one, dir_fd=folder)
             except HeadgateError as error:
                 kept.append((location_of(place), error.why or str(error)))
         return kept
@@ -167,9 +185,10 @@ class LocalFiles:
         """Paths below the place; links to folders are not followed."""
         top = path_of(place)
         self._check(Path(os.path.realpath(top)), place)
-        for folder, _, names in os.walk(top):
-            for name in names:
-                yield f"{folder}/{name}".lstrip("/")
+        with translated(place):
+            for folder, _, names in os.walk(top, onerror=_raise_unless_absent):
+                for name in names:
+                    yield f"{folder}/{name}".lstrip("/")
 
     def _checked(self, place: Place) -> Path:
         """The real path of the file's folder, and its name: a link cannot lead out of the roots."""
@@ -224,15 +243,24 @@ def translated(place: Place) -> Iterator[None]:
         ) from None
 
 
-def _open_plain(path: str, flags: int) -> int:
-    return os.open(path, flags | NO_TRICKS)
+def _name_of(place: Place) -> str:
+    return path_of(place).rpartition("/")[2]
 
 
 def _real_path(folder: int, path: str) -> str:
     """Where an open folder lies; one question to Linux, one for each name in its path elsewhere."""
     with suppress(OSError):
         return str(Path(f"/proc/self/fd/{folder}").readlink())
-    return os.path.realpath(path)
+    real = os.path.realpath(path)
+    if not os.path.samestat(os.fstat(folder), os.stat(real)):  # noqa: PTH116  compared as it is
+        raise FileNotFoundError  # it was moved away meanwhile
+    return real
+
+
+def _raise_unless_absent(error: OSError) -> None:
+    """What cannot be listed is not empty."""
+    if not isinstance(error, ABSENT):
+        raise error
 
 
 def _write_all(file: int, data: bytes) -> None:
@@ -245,7 +273,7 @@ def _write_all(file: int, data: bytes) -> None:
 def _forget(file: int) -> None:
     """Nobody reads a large file soon: we keep its content ourselves. Written to the same pages of
     memory as the one before, it takes a fraction of the time that new pages take."""
-    if hasattr(os, "posix_fadvise"):
+    with suppress(AttributeError, OSError):  # only a hint, and not every system takes it
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
 
 

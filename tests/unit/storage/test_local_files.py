@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 from pathlib import Path
+from typing import Never
 
 import pytest
 
@@ -19,6 +20,7 @@ from headgate.limits import METADATA_FILE_BYTES_MAX
 from headgate.storage import local_files
 from headgate.storage.files import StorageFiles
 from headgate.storage.options import StorageOptions
+from headgate.storage.places import Place
 
 
 @pytest.fixture
@@ -334,3 +336,56 @@ async def test_a_folder_that_is_removed_while_a_file_is_written_is_made_again(
 
     assert removed == ["v1.json"]
     assert (warehouse / "a" / "v1.json").read_bytes() == b"x"
+
+
+async def test_a_file_where_a_folder_is_needed_is_named(
+    files: StorageFiles, warehouse: Path
+) -> None:
+    """Nothing can be written below it, and nothing is there to be deleted."""
+    (warehouse / "a").write_bytes(b"x")
+
+    for below in ("a/v1.json", "a/b/v1.json"):
+        with pytest.raises(BadRequest, match="a file lies where a folder is needed"):
+            await files.write(f"{warehouse}/{below}", b"y")
+        assert await files.delete([f"{warehouse}/{below}"]) == []
+    assert (warehouse / "a").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("do", ["read", "delete"])
+async def test_a_folder_that_turns_into_a_link_leads_nowhere(
+    files: StorageFiles, warehouse: Path, tmp_path: Path, do: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever happens after the folder was opened, the file is looked for in that folder."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "v1.json").write_bytes(b"secret")
+    (warehouse / "a").mkdir()
+    (warehouse / "a" / "v1.json").write_bytes(b"ours")
+    real = local_files.LocalFiles._check
+
+    def swapping(self: local_files.LocalFiles, path: Path, place: Place) -> None:
+        real(self, path, place)
+        (warehouse / "a").rename(warehouse / "b")
+        (warehouse / "a").symlink_to(outside)
+
+    monkeypatch.setattr(local_files.LocalFiles, "_check", swapping)
+    if do == "read":
+        assert await files.read(f"{warehouse}/a/v1.json") == b"ours"
+    else:
+        assert await files.delete([f"{warehouse}/a/v1.json"]) == []
+        assert not (warehouse / "b" / "v1.json").exists()
+    assert (outside / "v1.json").read_bytes() == b"secret"
+
+
+async def test_a_folder_that_cannot_be_listed_is_not_taken_for_empty(
+    files: StorageFiles, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is not seen would not be deleted, and nobody would know."""
+    (warehouse / "a").mkdir()
+
+    def refuse(path: str) -> Never:
+        raise PermissionError(errno.EACCES, "denied", path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(StorageUnavailable, match="denied"):
+        [one async for one in files.list(str(warehouse))]
