@@ -70,6 +70,7 @@ LIST_CHUNK_ENTRIES = 1_000  # read at once; then others have their turn
 REPORT_BYTES_MAX = 256 << 10
 REPORTS_PER_TABLE_MAX = 100
 REPORTS_WAITING_MAX = 10_000
+REPORTS_WAITING_BYTES_MAX = 32 << 20
 REPORTS_FLUSH_SECONDS = 1.0  # that reports wait to be stored together
 
 # What is remembered

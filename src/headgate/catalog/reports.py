@@ -1,7 +1,8 @@
 """Metrics reports of clients: what their scans and commits cost. Kept per table, newest first.
 
 Reports come with every scan, so they are gathered and stored a second's worth at a time, under a
-pointer of their own: they never hold up a commit. Those of the last second die with the server.
+pointer of their own: they never hold up a commit. A server that stops in order stores them all;
+one that is killed loses those of its last second.
 They go with their table. If the server dies in the second after a drop they stay, up to
 `REPORTS_PER_TABLE_MAX` of them, and nobody can reach them.
 """
@@ -21,7 +22,12 @@ from headgate.errors import HeadgateError, PointerNotFound
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.index import after_prefix
-from headgate.limits import REPORTS_FLUSH_SECONDS, REPORTS_PER_TABLE_MAX, REPORTS_WAITING_MAX
+from headgate.limits import (
+    REPORTS_FLUSH_SECONDS,
+    REPORTS_PER_TABLE_MAX,
+    REPORTS_WAITING_BYTES_MAX,
+    REPORTS_WAITING_MAX,
+)
 from headgate.model.names import Identifier
 
 REPORTS = "reports"
@@ -36,6 +42,11 @@ class _Waiting(NamedTuple):
     table: int
     report: ReportEntity | None  # None: the table was dropped
 
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes, without what all of them take."""
+        return len(self.report.report) if self.report else 0
+
 
 class Reports:
     """Gathers reports and stores them."""
@@ -43,8 +54,11 @@ class Reports:
     def __init__(self, lake: Lake, *, stored: bool = True) -> None:
         self._lake = lake
         self._stored = stored
-        self._waiting: deque[_Waiting] = deque(maxlen=REPORTS_WAITING_MAX)
-        self._task: asyncio.Task[None] | None = None
+        self._waiting: deque[_Waiting] = deque()
+        self._waiting_bytes = 0
+        self._later: asyncio.Task[None] | None = None
+        self._flushes: set[asyncio.Task[None]] = set()
+        self._one_at_a_time = asyncio.Lock()
 
     async def add(self, opened: Opened, identifier: Identifier, report: bytes) -> None:
         """Take a report about a table, which must exist."""
@@ -63,35 +77,54 @@ class Reports:
         return await _stored(table)
 
     async def flush(self) -> None:
-        """Store what was gathered."""
-        gathered: dict[tuple[RealmHandle, str], list[_Waiting]] = {}
-        while self._waiting:
-            waiting = self._waiting.popleft()
-            gathered.setdefault((waiting.realm, waiting.pointer), []).append(waiting)
-        for (realm, pointer), changes in gathered.items():
-            try:
-                await _keep(realm, pointer, changes)
-            except HeadgateError as error:  # those of other catalogs are not lost with these
-                logger.warning("%d metrics reports were not stored: %s", len(changes), error)
+        """Store what was gathered, after what is being stored. Who goes away stops nothing."""
+        flush = asyncio.create_task(self._flush())
+        self._flushes.add(flush)
+        flush.add_done_callback(self._flushes.discard)
+        await asyncio.shield(flush)
 
     async def close(self) -> None:
         """Store what was gathered, and stop."""
-        if self._task is not None:
-            self._task.cancel()
+        if self._later is not None:
+            self._later.cancel()
         await self.flush()
 
     def _gather(self, opened: Opened, table: int, report: ReportEntity | None) -> None:
         if not self._stored:
             return
         pointer = reports_pointer(opened.catalog.id)
-        self._waiting.append(_Waiting(opened.realm, pointer, table, report))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._flush_later())
+        waiting = _Waiting(opened.realm, pointer, table, report)
+        self._waiting.append(waiting)
+        self._waiting_bytes += waiting.bytes
+        while (
+            len(self._waiting) > REPORTS_WAITING_MAX
+            or self._waiting_bytes > REPORTS_WAITING_BYTES_MAX
+        ):
+            self._next()
+        if self._later is None or self._later.done():
+            self._later = asyncio.create_task(self._flush_later())
+
+    def _next(self) -> _Waiting:
+        waiting = self._waiting.popleft()
+        self._waiting_bytes -= waiting.bytes
+        return waiting
 
     async def _flush_later(self) -> None:
         while self._waiting:  # more may come while some are stored
             await self._lake.kernel.clock.sleep(REPORTS_FLUSH_SECONDS)
             await self.flush()
+
+    async def _flush(self) -> None:
+        async with self._one_at_a_time:
+            gathered: dict[tuple[RealmHandle, str], list[_Waiting]] = {}
+            while self._waiting:
+                waiting = self._next()
+                gathered.setdefault((waiting.realm, waiting.pointer), []).append(waiting)
+            for (realm, pointer), changes in gathered.items():
+                try:
+                    await _keep(realm, pointer, changes)
+                except HeadgateError as error:  # those of other catalogs are not lost with these
+                    logger.warning("%d metrics reports were not stored: %s", len(changes), error)
 
 
 def reports_pointer(catalog: int) -> str:

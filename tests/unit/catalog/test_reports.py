@@ -148,6 +148,44 @@ async def test_what_waits_is_stored_at_the_end(world: World, node: Node) -> None
     assert await numbers(await world.node()) == [0]
 
 
+async def test_what_is_being_stored_at_the_end_is_stored(world: World, node: Node) -> None:
+    """A stop waits for it: it cuts short only the wait for more."""
+    await node.table()
+    await node.reports.add(await node.opened(), T, report(0))
+    closing: list[asyncio.Task[None]] = []
+
+    async def close_now() -> None:
+        closing.append(asyncio.create_task(node.reports.close()))
+        await turns(5)
+
+    world.rig.faults.crash_at("before_create_pointers", close_now)
+    await turns(5)
+    world.rig.clock.advance(REPORTS_FLUSH_SECONDS * 1_000)
+    await turns(50)
+    await asyncio.gather(*closing)
+
+    assert len(closing) == 1
+    assert await numbers(await world.node()) == [0]
+
+
+async def test_who_stops_listening_does_not_stop_the_storing(world: World, node: Node) -> None:
+    """A request that lists reports stores them first, and it may be ended meanwhile."""
+    await node.table()
+    await node.reports.add(await node.opened(), T, report(0))
+    listing = asyncio.create_task(numbers(node))
+
+    async def end_it() -> None:
+        listing.cancel()
+        await turns(5)
+
+    world.rig.faults.crash_at("before_create_pointers", end_it)
+    with pytest.raises(asyncio.CancelledError):
+        await listing
+    await node.reports.close()
+
+    assert await numbers(await world.node()) == [0]
+
+
 async def test_one_catalog_in_trouble_takes_no_reports_of_others(
     world: World, node: Node, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -193,3 +231,18 @@ async def test_too_many_at_once_push_out_the_oldest(
     await reports.close()
 
     assert len(await numbers(node, reports=reports)) == 3
+
+
+async def test_large_reports_push_out_the_oldest(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits is bounded by its bytes, too; what was stored makes room again."""
+    monkeypatch.setattr(reports_module, "REPORTS_WAITING_BYTES_MAX", 3 * len(report(0)) + 1)
+    await node.table()
+    opened = await node.opened()
+    for numbered in (range(5), range(5, 7)):
+        for number in numbered:
+            await node.reports.add(opened, T, report(number))
+        await node.reports.flush()
+
+    assert await numbers(node) == [6, 5, 4, 3, 2]
