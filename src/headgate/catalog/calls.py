@@ -28,9 +28,9 @@ class Call(NamedTuple):
     fingerprint: str = ""
     """Of what is asked for, so that a key is not used for something else."""
 
-    def note(self, do: str, kind: str, name: Sequence[object]) -> dict[str, object]:
+    def note(self, do: str, kind: str, name: Sequence[object], **more: object) -> dict[str, object]:
         """What the change log says of it."""
-        return {"do": do, "kind": kind, "name": name, "by": self.principal}
+        return {"do": do, "kind": kind, "name": name, **more, "by": self.principal}
 
 
 class Done(NamedTuple):

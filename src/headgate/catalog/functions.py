@@ -43,9 +43,7 @@ async def create_function(
             raise AlreadyExists(f"Function already exists: {identifier}")
         entry = Entry(Kind.FUNCTION, draft.new_id(), draft.stage(function))
         names.put(parent.id, FUNCTIONS, identifier.name, entry)
-        draft.note(
-            {"do": "create", "kind": "function", "name": identifier, "by": opened.call.principal}
-        )
+        draft.note(opened.call.note("create", "function", identifier))
         return Done([entry.id])
 
     await lake.commit(opened, f"create function {named(identifier)}", attempt)

@@ -64,9 +64,7 @@ async def create_namespace(
             entry = Entry(Kind.NAMESPACE, draft.new_id(), draft.stage(entity))
             names.put(parent, NAMESPACES, levels[depth], entry)
             path.append(entry)
-        draft.note(
-            {"do": "create", "kind": "namespace", "name": levels, "by": opened.call.principal}
-        )
+        draft.note(opened.call.note("create", "namespace", levels))
         return Done([path[-1].id])
 
     await lake.commit(opened, f"create namespace {physical_name(levels)}", attempt)
@@ -111,9 +109,7 @@ async def update_namespace(
             moved = msgspec.structs.replace(entry, object=object)
             names.put(parent[-1].id if parent else ROOT, NAMESPACES, levels[-1], moved)
             draft.discard(entry.object)
-            draft.note(
-                {"do": "alter", "kind": "namespace", "name": levels, "by": opened.call.principal}
-            )
+            draft.note(opened.call.note("alter", "namespace", levels))
         return Done([at for at, name in enumerate(removals) if name in old.properties])
 
     done = await lake.commit(opened, f"update namespace {physical_name(levels)}", attempt)

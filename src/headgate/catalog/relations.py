@@ -129,8 +129,7 @@ async def rename_relation(
             )
         remove_name(names, source)
         names.put(parent.id, RELATIONS, target.name, entry)
-        what = {"do": "rename", "kind": _word(kind), "name": source, "to": target}
-        draft.note({**what, "by": opened.call.principal})
+        draft.note(opened.call.note("rename", _word(kind), source, to=target))
         return Done([entry.id])
 
     await lake.commit(opened, f"rename {_word(kind)} {named(source)} to {named(target)}", attempt)
@@ -148,7 +147,7 @@ def drop_relation(
         release(draft, draft.fetch(entry.object, ENTITIES[kind]).reserved)
     remove_name(names, identifier)
     draft.discard(entry.object)
-    draft.note({"do": "drop", "kind": _word(kind), "name": identifier, "by": call.principal})
+    draft.note(call.note("drop", _word(kind), identifier))
     return entry
 
 
