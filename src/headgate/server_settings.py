@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import cast
 from uuid import UUID
 
-from headgate.catalog.catalogs import SEPARATOR
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.lake import LakeOptions
+from headgate.catalog.nesting import SEPARATOR
 from headgate.errors import BadRequest, BadSetting
 from headgate.http.front import FrontOptions
 from headgate.http.origins import hosts_of

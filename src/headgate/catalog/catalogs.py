@@ -1,16 +1,19 @@
 """Catalogs of a metalake: created, listed, changed, deleted. A fresh store gets one of its own."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from headgate.catalog.calls import CatalogName
+from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.entities import CatalogEntity, Entry, Kind
-from headgate.catalog.naming import CATALOGS, NAMES, NAMESPACES, ROOT, Names, NamesDraft
+from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names, NamesDraft
+from headgate.catalog.nesting import SEPARATOR, check_nesting
 from headgate.catalog.openings import CATALOG_POINTER, head_pointer, look
 from headgate.catalog.purging import PURGE
-from headgate.catalog.reservations import release, reserve
+from headgate.catalog.reservations import held_by, release
+from headgate.catalog.territories import check_elsewhere, places_of, settle, with_catalog
 from headgate.errors import (
     BadRequest,
     CatalogExists,
@@ -22,13 +25,11 @@ from headgate.errors import (
 )
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
-from headgate.kernel.realms import RealmState
-from headgate.model.locations import normalize, overlaps
+from headgate.kernel.realms import Realm, RealmState
 from headgate.model.names import check_name
-from headgate.model.separators import check_names_for_nesting
 
-SEPARATOR = "schema.separator"
-"""The property of a nested catalog that says which separator its names were checked with."""
+OPERATOR = "operator"
+"""Who changes catalogs, if nobody else is named."""
 
 
 async def create_catalog(kernel: Kernel, metalake: str, new: CatalogEntity) -> CatalogEntity:
@@ -38,38 +39,43 @@ async def create_catalog(kernel: Kernel, metalake: str, new: CatalogEntity) -> C
         raise BadRequest(
             f"Invalid catalog name: {new.name}", why="it has a dot", fix="Choose another name"
         )
-    for location in (new.warehouse, *new.allowed_locations):
-        normalize(location)
-    await _check_elsewhere(kernel, metalake, new)
-    realm = kernel.realm((await kernel.realms.get(metalake)).id)
+    places = places_of(new)
+    realm = await kernel.realms.get(metalake)
+    call = Call(CatalogName(realm.name, new.name), new.created_by)
+    await check_elsewhere(kernel, realm.id, places)
     id = kernel.ids.next()
-    await realm.create_pointers([head_pointer(id)])
+    await kernel.realm(realm.id).create_pointers([head_pointer(id)])
 
     def attempt(draft: Draft) -> CatalogEntity:
         names = NamesDraft(draft.index(NAMES))
         if names.find(ROOT, CATALOGS, new.name) is not None:
-            raise CatalogExists(f"Catalog already exists: {metalake}.{new.name}")
-        reserve(draft, [normalize(new.warehouse)], id)
+            raise CatalogExists(f"Catalog already exists: {call.catalog}")
+        settle(draft, id, (), places)
         entity = msgspec.structs.replace(new, id=id, created_ms=draft.now_ms)
         names.put(ROOT, CATALOGS, new.name, Entry(Kind.CATALOG, id, draft.stage(entity)))
-        draft.note({"do": "create", "kind": "catalog", "name": [new.name], "by": new.created_by})
+        draft.note(call.note("create", "catalog", [new.name]))
         return entity
 
-    return await realm.commit(CATALOG_POINTER, attempt)
+    made = await _commit(kernel, realm, attempt)
+    try:
+        await check_elsewhere(kernel, realm.id, places)  # one may have come meanwhile
+    except LocationTaken:
+        with suppress(Conflict):  # somebody uses it already: neither purges what both have
+            await delete_catalog(kernel, call.catalog, by=new.created_by)
+        raise
+    return made
 
 
-async def _check_elsewhere(kernel: Kernel, metalake: str, new: CatalogEntity) -> None:
-    """Refuse a warehouse that a catalog of another metalake has: each would purge the other's."""
-    for realm in await kernel.realms.list():
-        if realm.name == metalake or realm.state is not RealmState.ACTIVE:
-            continue
-        for other in await list_catalogs(kernel, realm.name):
-            if overlaps(new.warehouse, other.warehouse):
-                raise LocationTaken(
-                    f"Location is taken: {new.warehouse}",
-                    why=f"catalog {realm.name}.{other.name} lies there, above it or below it",
-                    fix="Choose another warehouse",
-                )
+async def _commit(
+    kernel: Kernel, realm: Realm, attempt: Callable[[Draft], CatalogEntity]
+) -> CatalogEntity:
+    """Change the catalogs of a metalake; an error names the one that is in the way."""
+    handle = kernel.realm(realm.id)
+    try:
+        return await handle.commit(CATALOG_POINTER, attempt)
+    except LocationTaken as taken:
+        [head] = await handle.heads(CATALOG_POINTER)
+        raise await with_catalog(realm.name, head, taken) from taken
 
 
 async def list_catalogs(kernel: Kernel, metalake: str) -> list[CatalogEntity]:
@@ -84,13 +90,17 @@ async def list_catalogs(kernel: Kernel, metalake: str) -> list[CatalogEntity]:
 
 async def find_catalog(kernel: Kernel, name: CatalogName) -> CatalogEntity:
     """The catalog of this name."""
-    for one in await list_catalogs(kernel, name.metalake):
-        if one.name == name.catalog:
-            return one
-    raise _absent(name)
+    realm = kernel.realm((await kernel.realms.get(name.metalake)).id)
+    [head] = await realm.heads(CATALOG_POINTER)
+    entry = await look(
+        head.index(NAMES), lambda tree: Names(tree).find(ROOT, CATALOGS, name.catalog)
+    )
+    if entry is None:
+        raise _absent(name)
+    return await head.get(entry.object, CatalogEntity)
 
 
-async def delete_catalog(kernel: Kernel, name: CatalogName) -> CatalogEntity:
+async def delete_catalog(kernel: Kernel, name: CatalogName, *, by: str = OPERATOR) -> CatalogEntity:
     """Take an empty catalog out of its metalake: first nobody can use it, then its name is free.
 
     If it stops half-way, the catalog serves nobody, and deleting it again completes it.
@@ -107,10 +117,11 @@ async def delete_catalog(kernel: Kernel, name: CatalogName) -> CatalogEntity:
         entry = names.find(ROOT, CATALOGS, name.catalog)
         if entry is None or entry.id != gone.id:
             return  # somebody else was faster
+        last = draft.fetch(entry.object, CatalogEntity)
         names.remove(ROOT, CATALOGS, name.catalog)
-        release(draft, [normalize(gone.warehouse)])
+        release(draft, held_by(draft, places_of(last), last.id))
         draft.discard(entry.object)
-        draft.note({"do": "delete", "kind": "catalog", "name": [name.catalog]})
+        draft.note(Call(name, by).note("delete", "catalog", [name.catalog]))
 
     with suppress(PointerSealed):  # it was begun before
         await realm.commit(head_pointer(gone.id), close)
@@ -142,25 +153,33 @@ def _absent(name: CatalogName) -> CatalogNotFound:
 
 
 async def alter_catalog(
-    kernel: Kernel, name: CatalogName, changes: dict[str, Any], separator: str
+    kernel: Kernel,
+    name: CatalogName,
+    changes: dict[str, Any],
+    separator: str,
+    *,
+    by: str = OPERATOR,
 ) -> CatalogEntity:
-    """Change fields of a catalog. Nested namespaces are allowed only if no name is in the way."""
-    for location in changes.get("allowed_locations", ()):
-        normalize(location)
-    if not changes.get("nested"):
-        return await _alter(kernel, name, changes)
-    await _check_names(kernel, name, separator)
-    changed = await _alter(kernel, name, changes)
+    """Change fields of a catalog, unless names or other catalogs are in the way.
+
+    These are looked at once more after the change: then no more can come.
+    """
+    before, call = await find_catalog(kernel, name), Call(name, by)
+    await _check(kernel, name, _applied(before, changes, separator), changes, separator)
+    changed = await change_catalog(kernel, call, lambda now: _applied(now, changes, separator))
     try:
-        await _check_names(kernel, name, separator)  # one may have come meanwhile; no more can now
+        await _check(kernel, name, changed, changes, separator)
     except Conflict:
-        await _alter(kernel, name, {"nested": False})
+        await change_catalog(kernel, call, lambda now: _undone(now, before, changes, separator))
         raise
     return changed
 
 
-async def _alter(kernel: Kernel, name: CatalogName, changes: dict[str, Any]) -> CatalogEntity:
-    realm = kernel.realm((await kernel.realms.get(name.metalake)).id)
+async def change_catalog(
+    kernel: Kernel, call: Call, change: Callable[[CatalogEntity], CatalogEntity]
+) -> CatalogEntity:
+    """Change a catalog by a pure function of what it is."""
+    name = call.catalog
 
     def attempt(draft: Draft) -> CatalogEntity:
         names = NamesDraft(draft.index(NAMES))
@@ -168,18 +187,51 @@ async def _alter(kernel: Kernel, name: CatalogName, changes: dict[str, Any]) -> 
         if entry is None:
             raise _absent(name)
         old = draft.fetch(entry.object, CatalogEntity)
-        new = msgspec.structs.replace(old, **changes)
-        if new.nested != old.nested:  # what was checked before no longer counts
-            kept = {key: text for key, text in new.properties.items() if key != SEPARATOR}
-            new = msgspec.structs.replace(new, properties=kept)
+        new = change(old)
+        if new.allowed_locations != old.allowed_locations:
+            settle(draft, old.id, places_of(old), places_of(new))
         if new != old:
             moved = msgspec.structs.replace(entry, object=draft.stage(new))
             names.put(ROOT, CATALOGS, name.catalog, moved)
             draft.discard(entry.object)
-            draft.note({"do": "alter", "kind": "catalog", "name": [name.catalog]})
+            draft.note(call.note("alter", "catalog", [name.catalog]))
         return new
 
-    return await realm.commit(CATALOG_POINTER, attempt)
+    return await _commit(kernel, await kernel.realms.get(name.metalake), attempt)
+
+
+async def _check(
+    kernel: Kernel,
+    name: CatalogName,
+    catalog: CatalogEntity,
+    changes: dict[str, Any],
+    separator: str,
+) -> None:
+    """Refuse what a catalog is to become if names, or catalogs of others, are in the way."""
+    realm = await kernel.realms.get(name.metalake)
+    if "allowed_locations" in changes:
+        await check_elsewhere(kernel, realm.id, places_of(catalog))
+    if changes.get("nested"):
+        [head] = await kernel.realm(realm.id).heads(head_pointer(catalog.id))
+        await check_nesting(head.index(NAMES), separator)
+
+
+def _applied(old: CatalogEntity, changes: dict[str, Any], separator: str) -> CatalogEntity:
+    """A catalog with these fields. One that becomes nested says what its names are checked with."""
+    new = msgspec.structs.replace(old, **changes)
+    if new.nested == old.nested:
+        return new
+    kept = {key: text for key, text in new.properties.items() if key != SEPARATOR}
+    checked = {SEPARATOR: separator} if new.nested else {}
+    return msgspec.structs.replace(new, properties=kept | checked)
+
+
+def _undone(
+    now: CatalogEntity, before: CatalogEntity, changes: dict[str, Any], separator: str
+) -> CatalogEntity:
+    """A catalog without these changes, as far as nobody else changed the same since."""
+    ours = [field for field, value in changes.items() if getattr(now, field) == value]
+    return _applied(now, {field: getattr(before, field) for field in ours}, separator)
 
 
 async def bootstrap(kernel: Kernel, metalake: str, catalog: CatalogEntity) -> None:
@@ -200,14 +252,3 @@ async def bootstrap(kernel: Kernel, metalake: str, catalog: CatalogEntity) -> No
     if not await list_catalogs(kernel, metalake):
         with suppress(CatalogExists):  # another node was faster
             await create_catalog(kernel, metalake, catalog)
-
-
-async def _check_names(kernel: Kernel, name: CatalogName, separator: str) -> None:
-    """Refuse nested namespaces where names of the first level contain the separator."""
-    found = await find_catalog(kernel, name)
-    realm = kernel.realm((await kernel.realms.get(name.metalake)).id)
-    [head] = await realm.heads(head_pointer(found.id))
-    names = await look(
-        head.index(NAMES), lambda tree: [name for name, _ in Names(tree).below(ROOT, NAMESPACES)]
-    )
-    check_names_for_nesting(names, separator)

@@ -13,7 +13,7 @@ _ID_BYTES = 8
 
 async def with_holder(opened: Opened, taken: LocationTaken) -> LocationTaken:
     """The same error, which says who has the location if that is cheap to find."""
-    name = await look(opened.head.index(NAMES), lambda tree: _name_of(tree, taken.holder))
+    name = await look(opened.head.index(NAMES), lambda tree: name_of(tree, taken.holder))
     if not name:
         return taken
     return LocationTaken(
@@ -24,7 +24,7 @@ async def with_holder(opened: Opened, taken: LocationTaken) -> LocationTaken:
     )
 
 
-def _name_of(index: Readable, id: int) -> str:
+def name_of(index: Readable, id: int) -> str:
     """The name of this entity with those of its namespaces, empty if it was not found."""
     found: dict[int, tuple[int, str]] = {}
     for key, value in islice(index.scan(b"", None), NAMES_LOOKED_AT_MAX):

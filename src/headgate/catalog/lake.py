@@ -47,11 +47,11 @@ class Lake:
         self.planner = planner
         self.new_uuid = new_uuid
         self.options = options
-        self.openings = Openings(kernel)
+        self.openings = Openings(kernel, options.separator)
         self.large = LargeMetadata(workers)
         self.metadata = MetadataCache(options.metadata_cache_bytes, self.large)
         self.lanes = Lanes()
-        self.purges = Purges(self.openings, storage, planner, kernel.clock)
+        self.purges = Purges(kernel, self.openings, storage, planner)
 
     async def open(self, call: Call) -> Opened:
         """The catalog of a call as it is now; one read of the database."""

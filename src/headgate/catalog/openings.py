@@ -12,7 +12,14 @@ from typing import NamedTuple, TypeVar
 from headgate.catalog.calls import Call, CatalogName, Done, decode_outcome
 from headgate.catalog.entities import CatalogEntity, Entry
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
-from headgate.errors import BackendUnavailable, CatalogNotFound, MetalakeNotFound
+from headgate.catalog.nesting import SEPARATOR, check_nesting
+from headgate.errors import (
+    BackendUnavailable,
+    BadSetting,
+    CatalogNotFound,
+    Conflict,
+    MetalakeNotFound,
+)
 from headgate.kernel import operations
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.index import HeadView, Index, open_head
@@ -108,8 +115,9 @@ class _Known(NamedTuple):
 class Openings:
     """Opens catalogs by name."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, separator: str = "") -> None:
         self._kernel = kernel
+        self._separator = separator
         self._known: dict[CatalogName, _Known] = {}
 
     async def open(self, call: Call) -> Opened:
@@ -133,6 +141,7 @@ class Openings:
                     continue
                 catalog = still.catalog
             opened = await self._opened(call, realm, catalog, read)
+            await self._check_separator(opened, before)
             self._remember(name, _Known(realm, catalog, read, opened))
             return opened
         raise BackendUnavailable(
@@ -159,6 +168,25 @@ class Openings:
             raise _no_catalog(call.catalog)
         heads = Heads(self._kernel.pointers, _keys(realm, catalog.id), vector)
         return Opened(call, self._kernel.realm(realm), catalog, view, {}, heads)
+
+    async def _check_separator(self, opened: Opened, before: Opened | None) -> None:
+        """Refuse a catalog whose names were checked with another separator, if ours is in one."""
+        catalog, own = opened.catalog, self._separator
+        checked = catalog.properties.get(SEPARATOR, own)
+        if not catalog.nested or not own or checked == own:
+            return
+        if before is not None and before.catalog != catalog:
+            before = None  # it may have been flat
+        try:
+            await check_nesting(
+                opened.head.index(NAMES), own, before.head.index(NAMES) if before else None
+            )
+        except Conflict as error:
+            raise BadSetting(
+                f"Catalog {opened.call.catalog} cannot be served with the separator {own!r}",
+                why=f"it was made nested with {checked!r}, and {error.why}",
+                fix=f"Start the server with schema.separator={checked}, or rename these schemas",
+            ) from error
 
     async def _realms(self) -> HeadView:
         [value] = await self._kernel.pointers.read([REALMS_KEY])

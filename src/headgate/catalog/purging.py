@@ -7,7 +7,7 @@ leaves the catalog when every file is gone; until then each start of a server tr
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -17,7 +17,7 @@ from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.openings import Opened, Openings, look
 from headgate.catalog.ports import DAMAGED, MISSING, Planner, Storage
 from headgate.catalog.reservations import is_held, release
-from headgate.clock import Clock
+from headgate.catalog.territories import foreign_places
 from headgate.errors import (
     CatalogNotFound,
     FileMissing,
@@ -27,8 +27,9 @@ from headgate.errors import (
     StorageUnavailable,
 )
 from headgate.kernel.draft import Draft
+from headgate.kernel.kernel import Kernel
 from headgate.limits import PURGE_PATHS_PER_TURN, PURGE_PAUSE_SECONDS
-from headgate.model.locations import is_within
+from headgate.model.locations import index_key, is_within
 from headgate.model.names import Identifier
 
 PURGE = "purge"
@@ -68,12 +69,12 @@ class Purges:
     """
 
     def __init__(
-        self, openings: Openings, storage: Storage, planner: Planner, clock: Clock
+        self, kernel: Kernel, openings: Openings, storage: Storage, planner: Planner
     ) -> None:
+        self._kernel = kernel
         self._openings = openings
         self._storage = storage
         self._planner = planner
-        self._clock = clock
         self._tasks: dict[CatalogName, asyncio.Task[None]] = {}
         self._again: set[CatalogName] = set()
         self._pauses: dict[CatalogName, asyncio.Task[None]] = {}
@@ -122,7 +123,7 @@ class Purges:
                 continue
             job = _decoder.decode(value)
             try:
-                await self._purge(opened, job)
+                await self._purge(call, key, job)
                 await self._forget(call, key, job)
             except Exception as error:  # noqa: BLE001  whatever it is, others are done
                 _warn(error, "table %s is not purged yet: %s", job.table)
@@ -135,14 +136,14 @@ class Purges:
             self._pauses[name] = asyncio.create_task(self._wake_later(name))
 
     async def _wake_later(self, name: CatalogName) -> None:
-        await self._clock.sleep(PURGE_PAUSE_SECONDS)
+        await self._kernel.clock.sleep(PURGE_PAUSE_SECONDS)
         del self._pauses[name]
         self._postponed.pop(name, None)
         self.wake(name)
 
-    async def _purge(self, opened: Opened, job: PurgeJob) -> None:
+    async def _purge(self, call: Call, key: bytes, job: PurgeJob) -> None:
         """Delete all files of a table; Unavailable if some are left."""
-        roots = opened.allowed_locations
+        roots = (await self._openings.open(call)).allowed_locations
         files = self._storage.files(roots)
         try:
             metadata = await read_metadata(files, job.metadata_location)
@@ -157,10 +158,34 @@ class Purges:
                     raise StorageUnavailable(
                         f"{batch.paths[0]} cannot be read", why="what it leads to is not known"
                     )
-                failed = await files.delete(await _ours(opened, job, batch.paths))
+                opened = await self._openings.open(call)  # the walk may have taken hours
+                if not await is_being_purged(opened, int.from_bytes(key, "big")):
+                    return  # another node was faster, and a new table may be there
+                failed = await files.delete(await self._ours(opened, job, batch.paths))
                 if failed:
                     [path, why] = failed[0]
                     raise StorageUnavailable(f"{path} cannot be deleted", why=why)
+
+    async def _ours(self, opened: Opened, job: PurgeJob, paths: Sequence[str]) -> list[str]:
+        """Those of these files that may be deleted: the table's own, and what nobody holds.
+
+        Metadata can be made to name any file, also those of another table or another catalog.
+        """
+        roots = opened.allowed_locations
+        places = (*roots, *job.reserved)
+        foreign = tuple(await foreign_places(self._kernel, opened.catalog.id, places))
+        ours: list[str] = []
+        for start in range(0, len(paths), PURGE_PATHS_PER_TURN):
+            for path in paths[start : start + PURGE_PATHS_PER_TURN]:
+                with contextlib.suppress(InvalidInput):  # no location at all: nothing of ours
+                    if index_key(path).startswith(foreign):
+                        continue
+                    if _is_in(path, job.reserved) or (
+                        _is_in(path, roots) and not await is_held(opened, path)
+                    ):
+                        ours.append(path)
+            await asyncio.sleep(0)  # others have their turn
+        return ours
 
     async def _forget(self, call: Call, key: bytes, job: PurgeJob) -> None:
         """All files are gone: the folders follow, then the locations are free.
@@ -186,19 +211,5 @@ def _warn(error: Exception, text: str, what: object) -> None:
     logger.warning(text, what, error, exc_info=unexpected)
 
 
-async def _ours(opened: Opened, job: PurgeJob, paths: Sequence[str]) -> list[str]:
-    """Those of these files that may be deleted: the table's own, and what lies nowhere else.
-
-    Metadata can be made to name any file, also those of another table.
-    """
-    ours: list[str] = []
-    for start in range(0, len(paths), PURGE_PATHS_PER_TURN):
-        for path in paths[start : start + PURGE_PATHS_PER_TURN]:
-            with contextlib.suppress(InvalidInput):  # no location at all: nothing of ours
-                if any(is_within(path, own) for own in job.reserved) or (
-                    any(is_within(path, root) for root in opened.allowed_locations)
-                    and not await is_held(opened, path)
-                ):
-                    ours.append(path)
-        await asyncio.sleep(0)  # others have their turn
-    return ours
+def _is_in(path: str, places: Iterable[str]) -> bool:
+    return any(is_within(path, place) for place in places)

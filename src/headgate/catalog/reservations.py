@@ -19,6 +19,7 @@ from headgate.model.locations import (
 )
 
 LOCATIONS = "locations"
+NOBODY = 0
 _ID_BYTES = 8
 
 Locations = tuple[str, ...]
@@ -45,9 +46,9 @@ async def check_locations(opened: Opened, wanted: Locations, held: Holding | Non
     """
     opened.check_allowed(wanted)
     added = [location for location in wanted if not held or location not in held.locations]
-    own = _holder(held.id) if held else b""
+    own = held.id if held else NOBODY
     with _never_retried(held):
-        await look(opened.head.index(LOCATIONS), lambda tree: _check_vacant(tree, added, own))
+        await look(opened.head.index(LOCATIONS), lambda tree: check_vacant(tree, added, own))
 
 
 async def is_held(opened: Opened, path: str) -> bool:
@@ -74,7 +75,7 @@ def move(draft: Draft, wanted: Locations, id: int, held: Holding | None) -> None
 def reserve(draft: Draft, locations: Iterable[str], id: int) -> None:
     """Take these locations for this entity; `LocationTaken` if another one is in the way."""
     index, wanted = draft.index(LOCATIONS), list(locations)
-    _check_vacant(index, wanted, _holder(id))
+    check_vacant(index, wanted, id)
     for location in wanted:
         index.put(index_key(location), _holder(id))
 
@@ -84,6 +85,12 @@ def release(draft: Draft, locations: Iterable[str]) -> None:
     index = draft.index(LOCATIONS)
     for location in locations:
         index.remove(index_key(location))
+
+
+def held_by(draft: Draft, locations: Iterable[str], id: int) -> set[str]:
+    """Those of these locations that this entity holds."""
+    index = draft.index(LOCATIONS)
+    return {location for location in locations if index.get(index_key(location)) == _holder(id)}
 
 
 @contextmanager
@@ -97,15 +104,23 @@ def _never_retried(held: Holding | None) -> Iterator[None]:
         raise BadRequest(error.what, why=error.why, fix=error.fix) from error
 
 
-def _check_vacant(index: Readable, locations: Iterable[str], own: bytes) -> None:
+def check_vacant(index: Readable, locations: Iterable[str], own: int = NOBODY) -> None:
+    """Refuse locations where, above which or below which another entity has one."""
     for location in locations:
-        for above in ancestors(location):
-            holder = index.get(index_key(above))
-            if holder is not None and holder != own:
-                raise _taken(location, holder)
-        for _, holder in index.scan(*index_range(location)):
-            if holder != own:
-                raise _taken(location, holder)
+        for _, holder in others_at(index, location, own):
+            raise _taken(location, holder)
+
+
+def others_at(index: Readable, location: str, own: int) -> Iterator[tuple[bytes, bytes]]:
+    """What others hold above, at and below a location: keys, and who it is."""
+    for above in ancestors(location):
+        key = index_key(above)
+        holder = index.get(key)
+        if holder is not None and holder != _holder(own):
+            yield key, holder
+    for key, holder in index.scan(*index_range(location)):
+        if holder != _holder(own):
+            yield key, holder
 
 
 def _holder(id: int) -> bytes:

@@ -4,19 +4,17 @@ Each nested catalog remembers the separator that its names were checked with, so
 looked at only when it changed.
 """
 
-from collections import deque
-from collections.abc import AsyncIterator
+import msgspec
 
-from headgate.catalog.calls import CatalogName
-from headgate.catalog.catalogs import SEPARATOR, alter_catalog, list_catalogs
-from headgate.catalog.entities import CatalogEntity, decode_entry
-from headgate.catalog.naming import NAMES, NAMESPACES, ROOT, key_of
+from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.catalogs import change_catalog, list_catalogs
+from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.naming import NAMES
+from headgate.catalog.nesting import SEPARATOR, check_nesting
 from headgate.catalog.openings import head_pointer
 from headgate.errors import Conflict
-from headgate.kernel.index import Index
 from headgate.kernel.kernel import Kernel
-from headgate.kernel.realms import RealmState
-from headgate.model.separators import check_names_for_nesting
+from headgate.kernel.realms import Realm, RealmState
 
 
 async def settle_separator(kernel: Kernel, separator: str, *, writable: bool) -> None:
@@ -26,33 +24,39 @@ async def settle_separator(kernel: Kernel, separator: str, *, writable: bool) ->
             continue
         for catalog in await list_catalogs(kernel, realm.name):
             if catalog.nested and catalog.properties.get(SEPARATOR) != separator:
-                name = CatalogName(realm.name, catalog.name)
-                await _check(kernel, realm.id, catalog, name, separator)
+                await _check(kernel, realm, catalog, separator)
                 if writable:
-                    settled = {**catalog.properties, SEPARATOR: separator}
-                    await alter_catalog(kernel, name, {"properties": settled}, separator)
+                    await _record(kernel, realm, catalog, separator)
 
 
-async def _check(
-    kernel: Kernel, realm: str, catalog: CatalogEntity, name: CatalogName, separator: str
-) -> None:
-    [head] = await kernel.realm(realm).heads(head_pointer(catalog.id))
-    names = [one async for one in _namespaces(head.index(NAMES)) if separator in one]
+async def _record(kernel: Kernel, realm: Realm, catalog: CatalogEntity, separator: str) -> None:
+    """Remember what was checked; names that came meanwhile are checked after it."""
+    call = Call(CatalogName(realm.name, catalog.name), "headgate")
+    before = catalog.properties.get(SEPARATOR)
+    await change_catalog(kernel, call, lambda now: _with(now, catalog.id, before, separator))
     try:
-        check_names_for_nesting(names, separator)
+        await _check(kernel, realm, catalog, separator)
+    except Conflict:
+        await change_catalog(kernel, call, lambda now: _with(now, catalog.id, separator, before))
+        raise
+
+
+def _with(now: CatalogEntity, id: int, old: str | None, new: str | None) -> CatalogEntity:
+    """The catalog with another separator, unless it is not the one that was looked at any more."""
+    if now.id != id or not now.nested or now.properties.get(SEPARATOR) != old:
+        return now
+    others = {key: text for key, text in now.properties.items() if key != SEPARATOR}
+    recorded = {} if new is None else {SEPARATOR: new}
+    return msgspec.structs.replace(now, properties=others | recorded)
+
+
+async def _check(kernel: Kernel, realm: Realm, catalog: CatalogEntity, separator: str) -> None:
+    [head] = await kernel.realm(realm.id).heads(head_pointer(catalog.id))
+    try:
+        await check_nesting(head.index(NAMES), separator)
     except Conflict as error:
         raise Conflict(
-            f"The separator {separator!r} cannot be used with catalog {name}",
+            f"The separator {separator!r} cannot be used with catalog {realm.name}.{catalog.name}",
             why=error.why,
             fix=f"Choose another schema.separator, as the one before. {error.fix}",
         ) from error
-
-
-async def _namespaces(index: Index) -> AsyncIterator[str]:
-    """The names of all namespaces, at every level."""
-    parents = deque([ROOT])
-    while parents:
-        prefix = key_of(parents.popleft(), NAMESPACES, "")
-        async for key, value in index.prefix(prefix):
-            yield key[len(prefix) :].decode()
-            parents.append(decode_entry(value).id)

@@ -6,7 +6,7 @@ import click
 
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import (
-    SEPARATOR,
+    OPERATOR,
     alter_catalog,
     create_catalog,
     delete_catalog,
@@ -14,6 +14,7 @@ from headgate.catalog.catalogs import (
     list_catalogs,
 )
 from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.nesting import SEPARATOR
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
@@ -126,7 +127,7 @@ def create(  # noqa: PLR0913  one argument for each option
         comment,
         nested=not flat,
         allowed_locations=allow,
-        created_by="operator",
+        created_by=OPERATOR,
     )
     for location in (place, *allow):  # before a store is made
         normalize(location)

@@ -5,16 +5,27 @@ from pathlib import Path
 
 import pytest
 
-from headgate.catalog.catalogs import bootstrap, create_catalog, list_catalogs
+from headgate.catalog.calls import CatalogName
+from headgate.catalog.catalogs import (
+    alter_catalog,
+    bootstrap,
+    create_catalog,
+    delete_catalog,
+    find_catalog,
+    list_catalogs,
+)
 from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
+from headgate.catalog.openings import CATALOG_POINTER
 from headgate.errors import (
     BadName,
     BadRequest,
     CatalogExists,
+    CatalogNotFound,
     LocationTaken,
     RealmNotFound,
 )
 from headgate.kernel.realms import RealmState
+from headgate.kernel.records import PointerKey
 from tests.unit.catalog.lakes import METALAKE, Node, World
 
 
@@ -120,3 +131,34 @@ async def test_no_two_metalakes_share_a_warehouse(world: World, node: Node) -> N
             await create_catalog(node.kernel, "other", catalog("two", place))
     await node.kernel.realms.deactivate(METALAKE)
     await create_catalog(node.kernel, "other", catalog("two", "/shared/z"))
+
+
+async def test_a_catalog_is_found_among_many_without_reading_them(world: World, node: Node) -> None:
+    """What it costs does not grow with the others."""
+    for number in range(20):
+        await create_catalog(node.kernel, METALAKE, catalog(f"c{number}", f"/w/{number}"))
+    fresh = await world.node()
+    world.rig.backend.reset()
+    found = await find_catalog(fresh.kernel, CatalogName(METALAKE, "c7"))
+
+    assert found.warehouse == "/w/7"
+    assert world.rig.backend.rows["fetch"] <= 5
+    with pytest.raises(CatalogNotFound):
+        await find_catalog(fresh.kernel, CatalogName(METALAKE, "c77"))
+
+
+async def test_the_log_says_who_changed_a_catalog(node: Node) -> None:
+    """Whatever was done to it."""
+    name = CatalogName(METALAKE, "c")
+    new = CatalogEntity(0, "c", "/c", {}, created_by="ann")
+    await create_catalog(node.kernel, METALAKE, new)
+    await alter_catalog(node.kernel, name, {"comment": "x"}, ":", by="bob")
+    await delete_catalog(node.kernel, name)
+
+    realm = await node.kernel.realms.get(METALAKE)
+    log = node.kernel.log.oldest_first(PointerKey(realm.id, CATALOG_POINTER))
+    notes = [group.note async for commit in log for group in commit.groups]
+    assert notes[1:] == [
+        {"do": do, "kind": "catalog", "name": ["c"], "by": by}
+        for do, by in (("create", "ann"), ("alter", "bob"), ("delete", "operator"))
+    ]

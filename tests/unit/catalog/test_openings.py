@@ -295,14 +295,14 @@ async def test_nesting_is_switched_off_again_if_a_name_came_meanwhile(
     node = await world.node(LakeOptions(governance=Governance.UNRESTRICTED))
     flat = f"{world.folder.as_posix()}/flat"
     await create_catalog(node.kernel, METALAKE, CatalogEntity(0, "flat", flat, {}, nested=False))
-    real = catalogs._alter
+    real = catalogs.change_catalog
 
     async def altered(*arguments: Any) -> CatalogEntity:
-        monkeypatch.setattr(catalogs, "_alter", real)
+        monkeypatch.setattr(catalogs, "change_catalog", real)
         await node.made("namespaces", {"namespace": ["x:y"]}, catalog="flat")
         return await real(*arguments)
 
-    monkeypatch.setattr(catalogs, "_alter", altered)
+    monkeypatch.setattr(catalogs, "change_catalog", altered)
     with pytest.raises(Conflict, match="'x:y'"):
         await alter_catalog(node.kernel, CatalogName(METALAKE, "flat"), {"nested": True}, ":")
 

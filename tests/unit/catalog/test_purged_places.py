@@ -1,9 +1,11 @@
 """Where a dropped table lay: taken until its files are gone, and free from then on."""
 
 import asyncio
+from pathlib import Path
 
+from headgate.catalog.ports import Reached
 from headgate.limits import PURGE_POLL_SECONDS, PURGE_WAIT_SECONDS
-from tests.unit.catalog.lakes import Node, World, new_table
+from tests.unit.catalog.lakes import MAIN, Node, World, new_table
 
 DROP = "namespaces/a/tables/t?purgeRequested=true"
 
@@ -68,3 +70,45 @@ async def test_a_dropped_name_is_free_at_once(node: Node) -> None:
     await node.lake.purges.idle()
 
     assert (await node.load())["metadata"] == new["metadata"]
+
+
+async def test_a_place_that_was_taken_during_a_purge_is_left_alone(
+    world: World, node: Node
+) -> None:
+    """Metadata of the dropped table names a file there, which nobody held when the purge began."""
+    await node.table()
+    place = Path(world.warehouse) / "taken"
+    file, loose = place / "x.parquet", Path(world.warehouse) / "loose" / "x.parquet"
+    for one in (file, loose):
+        one.parent.mkdir()
+        one.write_text("data")
+    node.planner.reached.append(Reached("data", [file.as_posix(), loose.as_posix()]))
+    node.planner.gate.clear()
+    await node.delete(DROP)
+    await node.planner.arrived.wait()
+    new = await node.table("new", location=place.as_posix())
+    node.planner.gate.set()
+    await node.lake.purges.idle()
+
+    assert world.files() == {file.as_posix(), new["metadata-location"]}
+
+
+async def test_a_node_that_is_late_deletes_nothing_of_a_new_table(world: World, node: Node) -> None:
+    """Another node purged the old one; the new one is at its place, and has a file of that name."""
+    place = Path(world.warehouse) / "x"
+    await node.table(location=place.as_posix())
+    late = await world.node()
+    late.planner.reached.append(Reached("data", [(place / "x.parquet").as_posix()]))
+    late.planner.gate.clear()
+    node.planner.gate.clear()
+    await node.delete(DROP)
+    late.lake.purges.wake(MAIN)
+    await late.planner.arrived.wait()
+    node.planner.gate.set()
+    await node.lake.purges.idle()
+    new = await node.table("new", location=place.as_posix())
+    (place / "x.parquet").write_text("data")
+    late.planner.gate.set()
+    await late.lake.purges.idle()
+
+    assert world.files() == {new["metadata-location"], (place / "x.parquet").as_posix()}

@@ -1,10 +1,23 @@
 """Servers that come with another separator than those before them."""
 
+from typing import Any
+
 import pytest
 
-from headgate.catalog.catalogs import SEPARATOR, alter_catalog, list_catalogs
+from headgate.catalog import separator_changes
+from headgate.catalog.catalogs import (
+    alter_catalog,
+    change_catalog,
+    create_catalog,
+    find_catalog,
+    list_catalogs,
+)
+from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.lake import LakeOptions
+from headgate.catalog.nesting import SEPARATOR
 from headgate.catalog.separator_changes import settle_separator
 from headgate.errors import Conflict
+from headgate.model.separators import Governance
 from tests.unit.catalog.lakes import MAIN, METALAKE, Node, World
 
 
@@ -60,3 +73,117 @@ async def test_metalakes_that_are_switched_off_are_left_alone(node: Node) -> Non
     await node.kernel.realms.deactivate(METALAKE)
 
     await settle_separator(node.kernel, "|", writable=True)
+
+
+async def test_one_level_is_looked_at_like_another(node: Node) -> None:
+    """What keeps a server from starting keeps a catalog from becoming nested as well."""
+    await node.namespace("a", "x|y")
+    await alter_catalog(node.kernel, MAIN, {"nested": False}, "|")
+    with pytest.raises(Conflict, match=r"'x\|y'"):
+        await alter_catalog(node.kernel, MAIN, {"nested": True}, "|")
+
+    assert not (await find_catalog(node.kernel, MAIN)).nested
+
+
+async def test_a_catalog_that_becomes_nested_remembers_the_separator(node: Node) -> None:
+    """That of whoever changes it; one that is nested already keeps what it has."""
+    await alter_catalog(node.kernel, MAIN, {"nested": False}, ";")
+    nested = await alter_catalog(node.kernel, MAIN, {"nested": True}, ";")
+    again = await alter_catalog(node.kernel, MAIN, {"nested": True}, "|")
+
+    assert nested.properties[SEPARATOR] == again.properties[SEPARATOR] == ";"
+
+
+async def test_a_catalog_made_nested_with_another_separator_is_not_served(world: World) -> None:
+    """A name has the server's own, which would mean two things; the error says what to do."""
+    node = await world.node(LakeOptions(separator=";", governance=Governance.UNRESTRICTED))
+    await alter_catalog(node.kernel, MAIN, {"nested": False}, ";")
+    await node.namespace("x;y")
+    await alter_catalog(node.kernel, MAIN, {"nested": True}, ":")
+
+    for path in ("namespaces", "namespaces/x%3By"):
+        status, _, message = (await node.get(path)).error
+        assert status == 400
+        assert "default.main cannot be served with the separator ';'" in message
+        assert "'x;y'" in message
+        assert "schema.separator=:" in message
+    with pytest.raises(Conflict, match="'x;y'"):
+        await settle_separator(node.kernel, ";", writable=True)
+    await alter_catalog(node.kernel, MAIN, {"nested": False}, ";")
+    assert (await node.get("namespaces/x%3By")).status == 200
+
+
+async def test_a_catalog_made_nested_with_another_separator_is_served_if_its_names_fit(
+    world: World, node: Node
+) -> None:
+    """Until a server with the other separator makes a name that does not."""
+    other = await world.node(LakeOptions(separator="|"))
+    place = f"{world.folder.as_posix()}/bars"
+    bars = CatalogEntity(0, "bars", place, {SEPARATOR: "|"})
+    await create_catalog(node.kernel, METALAKE, bars)
+    for name in ("a", "b"):
+        await node.made("namespaces", {"namespace": [name]}, catalog="bars")
+        assert (await node.get(f"namespaces/{name}", catalog="bars")).status == 200
+    world.rig.backend.reset()
+    await node.get("namespaces/a", catalog="bars")
+    assert set(world.rig.backend.calls) == {"read_pointers"}
+    await other.made("namespaces", {"namespace": ["a", "x:y"]}, catalog="bars")
+
+    assert (await node.get("namespaces/a", catalog="bars")).status == 400
+    assert (await other.get("namespaces/a%7Cx%3Ay", catalog="bars")).status == 200
+
+
+async def test_other_properties_that_change_meanwhile_are_kept(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the separator is set, in the catalog as it is then."""
+    real = change_catalog
+
+    async def later(*arguments: Any) -> CatalogEntity:
+        monkeypatch.setattr(separator_changes, "change_catalog", real)
+        await alter_catalog(node.kernel, MAIN, {"properties": {"k": "v"}, "comment": "c"}, ":")
+        return await real(*arguments)
+
+    monkeypatch.setattr(separator_changes, "change_catalog", later)
+    await settle_separator(node.kernel, "|", writable=True)
+
+    main = await find_catalog(node.kernel, MAIN)
+    assert (main.properties, main.comment) == ({"k": "v", SEPARATOR: "|"}, "c")
+
+
+async def test_a_name_that_came_meanwhile_is_found(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the separator was recorded; then it is as before."""
+    await settle_separator(node.kernel, ";", writable=True)
+    real = change_catalog
+
+    async def later(*arguments: Any) -> CatalogEntity:
+        monkeypatch.setattr(separator_changes, "change_catalog", real)
+        await node.namespace("x|y")
+        return await real(*arguments)
+
+    monkeypatch.setattr(separator_changes, "change_catalog", later)
+    with pytest.raises(Conflict, match=r"'x\|y'"):
+        await settle_separator(node.kernel, "|", writable=True)
+
+    assert (await find_catalog(node.kernel, MAIN)).properties[SEPARATOR] == ";"
+    await settle_separator(node.kernel, ";", writable=True)
+
+
+async def test_a_catalog_that_became_flat_meanwhile_stays_so(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has nothing to remember."""
+    real = change_catalog
+
+    async def later(*arguments: Any) -> CatalogEntity:
+        monkeypatch.setattr(separator_changes, "change_catalog", real)
+        await alter_catalog(node.kernel, MAIN, {"nested": False}, ":")
+        return await real(*arguments)
+
+    monkeypatch.setattr(separator_changes, "change_catalog", later)
+    await settle_separator(node.kernel, "|", writable=True)
+
+    main = await find_catalog(node.kernel, MAIN)
+    assert (main.nested, main.properties) == (False, {})

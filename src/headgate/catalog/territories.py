@@ -1,0 +1,91 @@
+"""The places of catalogs: no two of a store share files, whatever metalakes they are in.
+
+Each metalake keeps the places of its own catalogs, in the commits that change these. Another one
+is under another pointer, so it is asked before such a commit and once more after it.
+"""
+
+from collections.abc import Iterable
+
+from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.holders import name_of
+from headgate.catalog.naming import NAMES
+from headgate.catalog.openings import CATALOG_POINTER, look
+from headgate.catalog.reservations import (
+    LOCATIONS,
+    Locations,
+    check_vacant,
+    held_by,
+    others_at,
+    release,
+    reserve,
+)
+from headgate.errors import LocationTaken
+from headgate.kernel.draft import Draft
+from headgate.kernel.index import HeadView, open_head
+from headgate.kernel.kernel import Kernel
+from headgate.kernel.realms import Realm, RealmState
+from headgate.kernel.records import PointerKey
+from headgate.model.locations import normalize
+
+HAVE_CATALOGS = (RealmState.ACTIVE, RealmState.INACTIVE)
+"""One that is switched off can be switched on again, and has its files still."""
+
+
+def places_of(catalog: CatalogEntity) -> Locations:
+    """Where the files of a catalog may lie: nobody else's may."""
+    places = (catalog.warehouse, *catalog.allowed_locations)
+    return tuple(dict.fromkeys(map(normalize, places)))
+
+
+def settle(draft: Draft, id: int, before: Locations, wanted: Locations) -> None:
+    """Give a catalog these places instead of those that it had, in a commit of its metalake."""
+    held = held_by(draft, before, id)
+    release(draft, held - set(wanted))
+    reserve(draft, [place for place in wanted if place not in held], id)
+
+
+async def check_elsewhere(kernel: Kernel, realm: str, wanted: Locations) -> None:
+    """Refuse places that catalogs of other metalakes have: each would purge the other's files."""
+    for other, head in await _metalakes(kernel):
+        if other.id == realm:
+            continue
+        try:
+            await look(head.index(LOCATIONS), lambda tree: check_vacant(tree, wanted))
+        except LocationTaken as taken:
+            raise await with_catalog(other.name, head, taken) from taken
+
+
+async def with_catalog(metalake: str, head: HeadView, taken: LocationTaken) -> LocationTaken:
+    """The same error, which says which catalog has the place."""
+    name = await look(head.index(NAMES), lambda tree: name_of(tree, taken.holder))
+    holder = f"catalog {metalake}.{name}" if name else f"a catalog of metalake {metalake}"
+    return LocationTaken(
+        taken.what,
+        why=f"{holder} lies there, above it or below it, or is allowed to",
+        fix="Choose another location, or take it from that one first",
+        holder=taken.holder,
+    )
+
+
+async def foreign_places(kernel: Kernel, id: int, places: Iterable[str]) -> list[bytes]:
+    """The keys of what other catalogs of the store have above, at and below these places."""
+    wanted = list(places)
+    return [
+        key
+        for _, head in await _metalakes(kernel)
+        for key in await look(
+            head.index(LOCATIONS),
+            lambda tree: [key for place in wanted for key, _ in others_at(tree, place, id)],
+        )
+    ]
+
+
+async def _metalakes(kernel: Kernel) -> list[tuple[Realm, HeadView]]:
+    """All metalakes that have catalogs, and what these are now."""
+    realms = [realm for realm in await kernel.realms.list() if realm.state in HAVE_CATALOGS]
+    keys = [PointerKey(realm.id, CATALOG_POINTER) for realm in realms]
+    values = await kernel.pointers.read(keys)
+    return [
+        (realm, await open_head(kernel.store, realm.id, value))
+        for realm, value in zip(realms, values, strict=True)
+    ]
