@@ -28,14 +28,14 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 def read_request(pipe: BinaryIO) -> list[bytes] | None:
-    """The next request; None when the server closed the pipe, or is gone."""
-    header = pipe.read(PARTS.size)
-    if len(header) < PARTS.size:
-        return None
+    """The next request; None when the server closed the pipe, or is gone, even in the middle."""
     parts = []
-    for _ in range(PARTS.unpack(header)[0]):
-        size = PART.unpack(pipe.read(PART.size))[0]
-        parts.append(pipe.read(size))
+    try:
+        for _ in range(PARTS.unpack(_exactly(pipe, PARTS.size))[0]):
+            size = PART.unpack(_exactly(pipe, PART.size))[0]
+            parts.append(_exactly(pipe, size))
+    except EOFError:
+        return None
     return parts
 
 
@@ -44,3 +44,10 @@ def write_answer(pipe: BinaryIO, kind: bytes, payload: bytes = b"") -> None:
     pipe.write(ANSWER.pack(kind, len(payload)))
     pipe.write(payload)
     pipe.flush()
+
+
+def _exactly(pipe: BinaryIO, size: int) -> bytes:
+    data = pipe.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data

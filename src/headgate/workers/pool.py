@@ -52,6 +52,7 @@ class WorkerPool:
         self._closed = False
         self._workers: set[Worker] = set()
         self._idle: list[Worker] = []
+        self._starts: set[asyncio.Task[Worker]] = set()
         self._endings: set[asyncio.Task[None]] = set()
 
     @property
@@ -86,6 +87,7 @@ class WorkerPool:
     async def close(self) -> None:
         """End all workers. Jobs that still run fail."""
         self._closed = True
+        await asyncio.gather(*self._starts, return_exceptions=True)  # these fail by themselves
         for worker in list(self._workers):
             self._end(worker)
         await asyncio.gather(*self._endings)
@@ -111,8 +113,7 @@ class WorkerPool:
     @asynccontextmanager
     async def _lent(self) -> AsyncIterator[Worker]:
         """A worker for one job. It is kept only if the job came to its end."""
-        if self._closed:
-            raise Closed("Cannot start a job", why="the server is shutting down")
+        self._check_open()
         worker = self._take() or await self._start()
         try:
             yield worker
@@ -135,9 +136,31 @@ class WorkerPool:
         return None
 
     async def _start(self) -> Worker:
+        """A new worker. Its start is never cut: nobody could end half a worker."""
+        starting = asyncio.ensure_future(self._started())
+        self._starts.add(starting)
+        starting.add_done_callback(self._starts.discard)
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(self._end_unwanted)
+            raise
+
+    async def _started(self) -> Worker:
         worker = await start(self._command)
         self._workers.add(worker)
+        if self._closed:
+            self._end(worker)
+        self._check_open()
         return worker
+
+    def _end_unwanted(self, starting: asyncio.Task[Worker]) -> None:
+        if not starting.cancelled() and starting.exception() is None:
+            self._end(starting.result())
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Closed("Cannot start a job", why="the server is shutting down")
 
     def _park(self, worker: Worker) -> None:
         self._idle.append(worker)

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 
 from headgate.workers.frames import ANSWER, PART, PARTS
 
@@ -77,12 +78,13 @@ async def start(command: Sequence[str]) -> Worker:
     """A new worker.
 
     The event loop would fork, which takes the longer the more memory is in use: tens of
-    milliseconds. `Popen` copies nothing.
+    milliseconds. `Popen` copies nothing. If it fails, nothing is left.
     """
     loop = asyncio.get_running_loop()
     process = subprocess.Popen(  # noqa: ASYNC220, S603  a millisecond, and a command of ours
         command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
+    answering: asyncio.ReadTransport | None = None
     try:
         answers = asyncio.StreamReader(CHUNK_BYTES, loop)
         answering, _ = await loop.connect_read_pipe(
@@ -93,7 +95,22 @@ async def start(command: Sequence[str]) -> Worker:
             process.stdin,
         )
     except BaseException:
-        process.kill()
+        await _undo(process, answering)
         raise
     requests = asyncio.StreamWriter(sending, flow, None, loop)
     return Worker(process, requests, answers, answering)
+
+
+async def _undo(process: subprocess.Popen[bytes], answering: asyncio.ReadTransport | None) -> None:
+    """End a process whose pipes are not all connected, and close these."""
+    process.kill()
+    pipes = [process.stdin]
+    if answering is None:
+        pipes.append(process.stdout)
+    else:
+        answering.close()  # and with it the pipe
+    for pipe in pipes:
+        assert pipe is not None, "both were asked for"
+        with suppress(OSError):  # who failed to connect it may have closed it
+            pipe.close()
+    await asyncio.to_thread(process.wait)

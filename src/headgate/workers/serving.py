@@ -6,6 +6,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import BinaryIO
 
 import msgspec
@@ -28,17 +29,16 @@ def live(jobs: Mapping[bytes, Job]) -> None:
 
 
 def serve(jobs: Mapping[bytes, Job], requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until there are no more."""
-    while (request := read_request(requests)) is not None:
-        job, *arguments = request
-        try:
-            for item in jobs[job](*arguments):
-                write_answer(answers, ITEM, item)
-            write_answer(answers, END)
-        except BrokenPipeError:
-            return
-        except Exception as error:  # noqa: BLE001  every failure is answered
-            write_answer(answers, FAILED, msgspec.msgpack.encode(failure(error)))
+    """Answer requests until there are no more, or nobody reads the answers."""
+    with suppress(BrokenPipeError):
+        while (request := read_request(requests)) is not None:
+            job, *arguments = request
+            try:
+                for item in jobs[job](*arguments):
+                    write_answer(answers, ITEM, item)
+                write_answer(answers, END)
+            except Exception as error:  # noqa: BLE001  every failure is answered
+                write_answer(answers, FAILED, msgspec.msgpack.encode(failure(error)))
 
 
 def failure(error: Exception) -> Failure:

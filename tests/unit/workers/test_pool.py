@@ -4,13 +4,15 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
 from headgate.errors import BadRequest, Closed, HeadgateError, Overloaded, Unavailable
 from headgate.workers.pool import PoolOptions, WorkerPool
+from headgate.workers.process import Worker, start
 
 WORKER = """
 import os, sys, time, msgspec
@@ -63,6 +65,16 @@ async def is_gone(pid: int) -> bool:
             return True
         await asyncio.sleep(0.01)
     return False
+
+
+def children() -> set[str]:
+    """The processes that this one started and did not wait for."""
+    threads = Path("/proc/self/task").iterdir()
+    return {pid for one in threads for pid in (one / "children").read_text().split()}
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -265,3 +277,72 @@ async def test_a_closed_pool_has_no_processes(pool_of: MakePool) -> None:
     assert await is_gone(pid)
     with pytest.raises(Closed):
         await pool.run("echo")
+
+
+class SlowStart:
+    """Starts a worker, and holds it back until it is told to go."""
+
+    def __init__(self) -> None:
+        self.is_there, self.go = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, command: Sequence[str]) -> Worker:
+        worker = await start(command)
+        self.is_there.set()
+        await self.go.wait()
+        return worker
+
+
+async def test_a_worker_that_starts_while_the_pool_closes_is_awaited(
+    pool_of: MakePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process would outlive the server that waits for all of them."""
+    slow, pool, before = SlowStart(), pool_of(), children()
+    monkeypatch.setattr("headgate.workers.pool.start", slow)
+    job = asyncio.ensure_future(outcome(pool.run("pid")))
+    await slow.is_there.wait()
+
+    closing = asyncio.ensure_future(pool.close())
+    await asyncio.sleep(0)
+    slow.go.set()
+    await closing
+
+    assert (children(), pool.processes) == (before, 0)
+    assert await job is Closed
+
+
+async def test_a_worker_whose_caller_gave_up_while_it_started_is_ended(
+    pool_of: MakePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else knows of it."""
+    slow, pool, before = SlowStart(), pool_of(), children()
+    monkeypatch.setattr("headgate.workers.pool.start", slow)
+    job = asyncio.ensure_future(pool.run("pid"))
+    await slow.is_there.wait()
+
+    job.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await job
+    slow.go.set()
+
+    await asyncio.wait_for(until(lambda: children() == before), 5)
+    assert pool.processes == 0
+
+
+@pytest.mark.parametrize("connect", ["connect_read_pipe", "connect_write_pipe"])
+async def test_a_worker_that_cannot_be_started_leaves_nothing(
+    connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither its process, not even a dead one, nor an end of its pipes."""
+    loop = asyncio.get_running_loop()
+
+    async def fail(*_: object) -> None:
+        raise OSError("no more")
+
+    before = children(), open_files()
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, connect, fail)
+        with pytest.raises(OSError, match="no more"):
+            await start(COMMAND)
+    await asyncio.sleep(0)  # the loop closes what was connected
+
+    assert (children(), open_files()) == before

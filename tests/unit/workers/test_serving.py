@@ -7,7 +7,16 @@ from typing import Any
 import msgspec
 
 from headgate.errors import BadRequest
-from headgate.workers.frames import ANSWER, END, FAILED, ITEM, PART, PARTS, Failure
+from headgate.workers.frames import (
+    ANSWER,
+    END,
+    FAILED,
+    ITEM,
+    PART,
+    PARTS,
+    Failure,
+    read_request,
+)
 from headgate.workers.serving import Job, serve
 
 
@@ -104,3 +113,13 @@ def test_a_server_that_is_gone_ends_the_worker() -> None:
     serve(JOBS, rest, Gone())
 
     assert rest.read() == request(b"twice", b"b")
+
+
+def test_a_request_that_is_cut_is_none() -> None:
+    """A server that is killed leaves half a request: no error, and no shorter one."""
+    whole = request(b"twice", b"word")
+
+    assert [read_request(io.BytesIO(whole[:size])) for size in range(len(whole))] == (
+        [None] * len(whole)
+    )
+    assert read_request(io.BytesIO(whole)) == [b"twice", b"word"]
