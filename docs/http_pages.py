@@ -12,7 +12,7 @@ from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.iceberg.tokens import LIFETIME_SECONDS
 from headgate.http.management.reports import ROUTES as REPORT_ROUTES
 from headgate.http.management.routes import ROUTES as MANAGEMENT_ROUTES
-from headgate.http.measures import FAMILIES
+from headgate.http.measures import CACHES, FAMILIES
 from headgate.http.openapi import EVERYWHERE
 from headgate.http.problems import ICEBERG, PLAIN, RETRY_AFTER_SECONDS, Dialect
 from headgate.http.router import Route
@@ -156,6 +156,9 @@ def metrics_page() -> Iterator[str]:
             "Requests are labelled with `method`, `route` (a template, never a name of yours; "
             f"`{UNMATCHED}` for paths that nobody knows) and `status`."
         ),
+        "Caches are labelled with `cache`, which is one of:",
+        "",
+        *(f"- `{name}`: {what}" for name, what in CACHES.items()),
         "",
         "| name | kind | meaning |",
         "|---|---|---|",

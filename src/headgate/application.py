@@ -17,11 +17,12 @@ from headgate.catalog.reports import Reports
 from headgate.catalog.separator_changes import settle_separator
 from headgate.clock import SystemClock
 from headgate.errors import Forbidden, HeadgateError
+from headgate.http.cache_measures import cache_samples
 from headgate.http.front import Front
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.iceberg.service import Service
 from headgate.http.iceberg.tokens import Tokens, simple_authentication
-from headgate.http.kernel_measures import kernel_samples
+from headgate.http.kernel_measures import kernel_samples, lake_samples
 from headgate.http.management.database_file import file_check
 from headgate.http.management.reports import ReportServices, report_surface
 from headgate.http.management.routes import management_surface
@@ -83,6 +84,8 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
                 kernel, settings[SCHEMA_SEPARATOR], writable=not settings[READ_ONLY]
             )
             service = await _iceberg(settings, kernel, stack)
+            measures.add_source(lambda: lake_samples(service.lake))
+            measures.add_source(lambda: cache_samples("answers", service.answers.statistics()))
             routes = (
                 tuple(map(_refusing, ICEBERG_ROUTES)) if settings[READ_ONLY] else ICEBERG_ROUTES
             )

@@ -51,6 +51,8 @@ class Lake:
         self.large = LargeMetadata(workers)
         self.metadata = MetadataCache(options.metadata_cache_bytes, self.large)
         self.lanes = Lanes()
+        self.commits_repeated = 0
+        """Worked out anew, because others had changed meanwhile what they rested on."""
         self.purges = Purges(kernel, self.openings, storage, planner)
 
     async def open(self, call: Call) -> Opened:

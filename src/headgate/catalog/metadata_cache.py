@@ -12,7 +12,7 @@ from headgate.catalog.large_metadata import LargeMetadata, Present
 from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.ports import Files
 from headgate.catalog.versions import Version
-from headgate.kernel.cache import Cache, Key, Loaded
+from headgate.kernel.cache import Cache, CacheStatistics, Key, Loaded
 from headgate.limits import METADATA_INLINE_BYTES_MAX
 from headgate.model import table_metadata, view_metadata
 from headgate.model.table_metadata import TableMetadata
@@ -30,6 +30,11 @@ class MetadataCache:
     def __init__(self, cache_bytes: int, large: LargeMetadata) -> None:
         self._cache = Cache(cache_bytes)
         self._large = large
+
+    @property
+    def statistics(self) -> CacheStatistics:
+        """What is kept, and how often that was of use."""
+        return self._cache.statistics()
 
     async def raw(self, files: Files, object: int, entity: TableEntity) -> bytes:
         """The metadata of this state, as JSON."""

@@ -65,6 +65,7 @@ async def commit_relations(
             return await _commit(lake, opened, what, await prepare(opened))
         except _MovedError:
             tries += 1
+            lake.commits_repeated += 1
         except LocationTaken as taken:
             if not await is_being_purged(opened, taken.holder):
                 raise await with_holder(opened, taken) from taken

@@ -8,6 +8,8 @@ from functools import lru_cache, partial
 
 import zstandard
 
+from headgate.kernel.cache import CacheStatistics
+
 COMPRESS_ABOVE_BYTES = 1024  # below, the headers weigh more
 COMPRESS_IN_THREAD_ABOVE_BYTES = 65_536  # about a millisecond; both libraries release the GIL
 LEVEL = 1  # the answer is wanted now: higher levels cost more time than they save
@@ -41,18 +43,36 @@ class CompressedBodies:
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
-        self._bytes = 0
+        self._bytes = self._hits = self._misses = 0
+        self._joined = self._evictions = self._rejected = 0
         self._kept: OrderedDict[tuple[Hashable, str], bytes] = OrderedDict()
         self._under_way: dict[tuple[Hashable, str], asyncio.Task[bytes]] = {}
+
+    @property
+    def statistics(self) -> CacheStatistics:
+        """What is kept, and how often that was of use."""
+        return CacheStatistics(
+            entries=len(self._kept),
+            bytes=self._bytes,
+            capacity_bytes=self._bytes_max,
+            hits=self._hits,
+            misses=self._misses,
+            joined=self._joined,
+            evictions=self._evictions,
+            rejected=self._rejected,
+        )
 
     async def get(self, key: Hashable, body: bytes, coding: str) -> bytes:
         """The body in this coding; of several who ask at once, one waits for the other."""
         place = key, coding
         kept = self._kept.get(place)
         if kept is not None:
+            self._hits += 1
             self._kept.move_to_end(place)
             return kept
+        self._misses += 1
         task = self._under_way.get(place)
+        self._joined += task is not None
         if task is None:
             task = asyncio.create_task(compress(body, coding))
             self._under_way[place] = task
@@ -65,12 +85,14 @@ class CompressedBodies:
             return
         compressed = task.result()
         if ENTRY_BYTES + len(compressed) > self._bytes_max:
+            self._rejected += 1
             return
         self._kept[place] = compressed
         self._bytes += ENTRY_BYTES + len(compressed)
         while self._bytes > self._bytes_max:
             _, evicted = self._kept.popitem(last=False)
             self._bytes -= ENTRY_BYTES + len(evicted)
+            self._evictions += 1
 
 
 def compress_now(body: bytes, coding: str) -> bytes:

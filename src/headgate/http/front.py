@@ -19,6 +19,7 @@ from headgate.errors import BadRequest, HeadgateError, OutcomeUnknown, Unavailab
 from headgate.http import refusals
 from headgate.http.access_log import AccessLog, Exchange
 from headgate.http.admission import Admission
+from headgate.http.cache_measures import cache_samples
 from headgate.http.compression import (
     COMPRESS_ABOVE_BYTES,
     CompressedBodies,
@@ -27,7 +28,7 @@ from headgate.http.compression import (
 )
 from headgate.http.database_reads import count_reads
 from headgate.http.long_bodies import LongBody
-from headgate.http.measures import Measures
+from headgate.http.measures import Measures, Samples
 from headgate.http.origins import allowed_host, same_origin
 from headgate.http.request import Request, Response, headers_by_name
 from headgate.http.router import Match, Route, Router, Surface, Unmatched
@@ -93,7 +94,7 @@ class Front:
         self._loop: asyncio.AbstractEventLoop | None = None
         """Kept, because asking for it is a system call before Python 3.12."""
         self._opened = AsyncExitStack()
-        measures.add_source(lambda: {"headgate_http_requests_in_flight": self._admission.count})
+        measures.add_source(self._samples)
 
     async def __aenter__(self) -> Self:
         surfaces = await self._opened.enter_async_context(self._opening())
@@ -105,6 +106,13 @@ class Front:
         self._admission.close()
         self._log.write()
         await self._opened.aclose()
+
+    def _samples(self) -> Samples:
+        return {
+            "headgate_http_requests_in_flight": self._admission.count,
+            **cache_samples("compressed", self._compressed.statistics),
+            **cache_samples("standing", self._standing.statistics),
+        }
 
     def hurry(self) -> None:
         """End all requests under way now, because the server has no more time for them."""

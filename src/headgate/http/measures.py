@@ -12,7 +12,7 @@ from headgate.http.router import Route
 
 Samples = dict[str, float]
 Source = Callable[[], Mapping[str, float]]
-"""Numbers that somebody else counts; each name is in FAMILIES."""
+"""Numbers that somebody else counts; each name is in FAMILIES. Those of the same name add up."""
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 READS = (0, 1, 2, 3, 5, 10, 30)
@@ -36,14 +36,25 @@ FAMILIES = {
     "headgate_commits_total": Family("counter", "Commits attempted, successful or not."),
     "headgate_commit_batches_total": Family("counter", "Batches of commits written together."),
     "headgate_commit_swaps_total": Family("counter", "Swaps sent to the database."),
-    "headgate_commit_retries_total": Family("counter", "Swaps lost to others and run again."),
+    "headgate_commit_retries_total": Family(
+        "counter", "Commits that met others and were run again."
+    ),
     "headgate_commit_timeouts_total": Family("counter", "Commits that waited too long."),
-    "headgate_cache_hits_total": Family("counter", "Objects found in the cache."),
-    "headgate_cache_misses_total": Family("counter", "Objects not found in the cache."),
-    "headgate_cache_evictions_total": Family("counter", "Objects put out of the cache."),
-    "headgate_cache_bytes": Family("gauge", "Bytes of what the cache holds."),
-    "headgate_cache_entries": Family("gauge", "Objects that the cache holds."),
+    "headgate_cache_hits_total": Family("counter", "Entries found in a cache."),
+    "headgate_cache_misses_total": Family("counter", "Entries not found in a cache."),
+    "headgate_cache_evictions_total": Family("counter", "Entries put out of a cache."),
+    "headgate_cache_bytes": Family("gauge", "Bytes of what a cache holds."),
+    "headgate_cache_entries": Family("gauge", "Entries that a cache holds."),
 }
+
+CACHES = {
+    "objects": "objects of the database, decoded",
+    "metadata": "metadata files, as they are and parsed",
+    "answers": "bodies of answers about tables, put together",
+    "compressed": "bodies of answers, compressed",
+    "standing": "whole answers that may be given again",
+}
+"""What the label `cache` may say."""
 
 
 class Histogram:
@@ -122,9 +133,7 @@ class Measures:
                 samples[f"headgate_http_requests_total{{{labels}}}"] = count
             samples |= series.seconds.samples("headgate_http_request_seconds", series.labels)
             samples |= series.reads.samples("headgate_request_database_reads", series.labels)
-        for source in self._sources:
-            samples |= source()
-        return samples
+        return add_up([samples, *(source() for source in self._sources)])
 
 
 def add_up(many: Iterable[Mapping[str, float]]) -> Samples:

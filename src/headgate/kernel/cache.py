@@ -49,6 +49,12 @@ class Cache:
         self._entries.move_to_end(key)
         return entry[0]
 
+    def ask(self, key: Key | PartKey) -> object | None:
+        """The same for who does not load it here: if it is not at hand, that is a miss."""
+        value = self.find(key)
+        self._misses += value is None
+        return value
+
     def put(self, key: Key | PartKey, value: object, bytes: int) -> None:
         """Keep a value that takes about this many bytes. What is there stays: it cannot differ."""
         if key in self._entries:

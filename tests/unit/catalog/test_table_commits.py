@@ -8,6 +8,7 @@ import pytest
 
 from headgate.catalog import relation_commits
 from headgate.errors import StorageUnavailable
+from headgate.http.kernel_measures import lake_samples
 from headgate.limits import TABLE_COMMIT_TRIES_MAX
 from headgate.testing.kernels import Held
 from tests.unit.catalog.lakes import (
@@ -235,6 +236,7 @@ async def test_a_table_that_never_stands_still(
     assert answer.error[:2] == (503, "ServiceUnavailableException")
     assert "again and again" in answer.error[2]
     assert turns == TABLE_COMMIT_TRIES_MAX
+    assert lake_samples(node.lake)["headgate_commit_retries_total"] == TABLE_COMMIT_TRIES_MAX
     assert "k" not in (await node.load())["metadata"]["properties"]
     assert len(world.files()) == TABLE_COMMIT_TRIES_MAX + 1
 

@@ -13,6 +13,7 @@ from headgate.http.compression import (
     choose_coding,
     compress,
 )
+from headgate.kernel.cache import CacheStatistics
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,17 @@ async def test_what_was_not_asked_for_longest_makes_room(monkeypatch: pytest.Mon
 
     await bodies.get("b", b"123456", "gzip")
     assert counted.count == 4
+    room = 2 * (ENTRY_BYTES + 10)
+    assert bodies.statistics == CacheStatistics(
+        entries=2,
+        bytes=room,
+        capacity_bytes=room,
+        hits=2,
+        misses=4,
+        joined=0,
+        evictions=2,
+        rejected=0,
+    )
 
 
 async def test_what_is_larger_than_all_room_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,6 +93,7 @@ async def test_what_is_larger_than_all_room_is_not_kept(monkeypatch: pytest.Monk
     await bodies.get("a", b"123456", "gzip")
 
     assert counted.count == 3
+    assert (bodies.statistics.rejected, bodies.statistics.evictions) == (2, 0)
 
 
 async def test_who_goes_away_does_not_spoil_it_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,3 +108,4 @@ async def test_who_goes_away_does_not_spoil_it_for_others(monkeypatch: pytest.Mo
     assert await second == b"gzip1"
     assert first.cancelled()
     assert counted.count == 1
+    assert (bodies.statistics.misses, bodies.statistics.joined) == (2, 1)

@@ -95,6 +95,14 @@ def test_sums_are_made_by_name() -> None:
     assert add_up([{"a": 1, "b": 2}, {"b": 3}]) == {"a": 1, "b": 5}
 
 
+def test_sources_of_the_same_number_add_up() -> None:
+    """Commits are run again by the kernel, and by the catalogs upon it."""
+    measures = Measures([lambda: {"headgate_commit_retries_total": 2}])
+    measures.add_source(lambda: {"headgate_commit_retries_total": 3})
+
+    assert measures.samples()["headgate_commit_retries_total"] == 5
+
+
 async def test_processes_see_each_other_s_numbers(tmp_path: Path) -> None:
     """Our own are of this moment, those of the others as they were written."""
     theirs = {"headgate_processes": 1, "headgate_http_requests_refused_total": 3}

@@ -105,14 +105,16 @@ async def test_statistics_are_exact() -> None:
     cache.find(("r", 3))  # nothing: it counts when it is loaded
     await cache.load(keys(2, 3, 3), loader)  # 1 hit, 1 miss, 1 eviction
     cache.find(("r", 3))  # 1 hit
+    cache.ask(("r", 3))  # 1 hit
+    cache.ask(("r", 5))  # 1 miss
     cache.put(("r", 4), "too large", 26)
 
     assert cache.statistics() == CacheStatistics(
         entries=2,
         bytes=20,
         capacity_bytes=25,
-        hits=4,
-        misses=3,
+        hits=5,
+        misses=4,
         joined=0,
         evictions=1,
         rejected=1,

@@ -118,7 +118,7 @@ async def _answer(
 ) -> Response:
     key = (form.letter, table.entry.object)
     is_lasting = not credentials and not form.signed
-    found = service.answers.find(key) if is_lasting else None
+    found = service.answers.ask(key) if is_lasting else None
     body = cast("bytes | list[bytes] | None", found)
     if body is None:
         body = await _parts(service, table, identifier, form, credentials)
