@@ -34,8 +34,11 @@ TYPE_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _UNKNOWN_EMPTY = b"\xa1?\x80"  # how the `unknown` field of a struct is encoded: "?": {}
 
 
-class Stored(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of all stored types. Plain data; equality by value."""
+class Stored(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """The base of all stored types. Plain data; equality by value.
+
+    They are trees, so the garbage collector need not look at them: caches hold very many.
+    """
 
     unknown: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict, name="?")
     """Fields written by a newer program: carried along, written back, never looked at."""

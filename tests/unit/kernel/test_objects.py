@@ -1,5 +1,6 @@
 """Stored objects: what is written is read, by older and newer programs too, or it is an error."""
 
+import gc
 from random import Random
 from typing import Any
 
@@ -374,3 +375,10 @@ def test_the_wrong_type_is_named(found: object) -> None:
     """The error says what was expected and what was found."""
     with pytest.raises(WrongType, match=r"4711 is not a Newer: the id belongs to a (Older|table)"):
         expect(found, Newer, ID)
+
+
+def test_the_garbage_collector_looks_at_no_stored_object() -> None:
+    """Caches hold very many of them, and a full collection would stop everybody."""
+    read = NEWER.decode(REALM, NEWER.encode(REALM, ID, Newer("t", tags={"a": "b"})))
+
+    assert not gc.is_tracked(read)

@@ -1,9 +1,11 @@
 """Handlers for functions."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from headgate.catalog import functions
-from headgate.http.iceberg.payloads import FunctionList
+from headgate.http.iceberg.lists import arrays, list_response
 from headgate.http.iceberg.service import (
     Service,
     identifier_of,
@@ -11,7 +13,8 @@ from headgate.http.iceberg.service import (
     open_catalog,
     paging_of,
 )
-from headgate.http.request import JSON_CONTENT, Request, Response, json_response
+from headgate.http.request import JSON_CONTENT, Request, Response
+from headgate.model.names import Identifier
 
 
 async def list_functions(service: Service, request: Request) -> Response:
@@ -19,8 +22,7 @@ async def list_functions(service: Service, request: Request) -> Response:
     opened = await open_catalog(service, request)
     namespace = namespace_of(service, opened, request)
     page = await functions.list_functions(opened, namespace, paging_of(request))
-    found = [[*one.namespace, one.name] for one in page.entries]
-    return json_response(200, FunctionList(found, page.next))
+    return await list_response("identifiers", page, _paths)
 
 
 async def load_function(service: Service, request: Request) -> Response:
@@ -32,3 +34,7 @@ async def load_function(service: Service, request: Request) -> Response:
     if function.metadata_location:
         body += b',"metadata-location":' + msgspec.json.encode(function.metadata_location)
     return Response(200, body + b"}", [JSON_CONTENT])
+
+
+def _paths(identifiers: Sequence[Identifier]) -> bytes:
+    return arrays([(*one.namespace, one.name) for one in identifiers])

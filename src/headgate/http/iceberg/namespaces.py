@@ -2,10 +2,10 @@
 
 from headgate.catalog import namespaces
 from headgate.errors import BadRequest, NamespaceNotFound
+from headgate.http.iceberg.lists import arrays, list_response
 from headgate.http.iceberg.payloads import (
     CreateNamespace,
     NamespaceAnswer,
-    NamespaceList,
     PropertiesAnswer,
     UpdateProperties,
 )
@@ -32,7 +32,7 @@ async def list_namespaces(service: Service, request: Request) -> Response:
         if again is None:
             raise
         page = await namespaces.list_namespaces(opened, again, paging)
-    return json_response(200, NamespaceList([list(one) for one in page.entries], page.next))
+    return await list_response("namespaces", page, arrays)
 
 
 async def create_namespace(service: Service, request: Request) -> Response:

@@ -1,10 +1,9 @@
 """Handlers that tables and views have in common."""
 
-from collections.abc import Sequence
-
 from headgate.catalog.entities import Kind
 from headgate.catalog.relations import find_relation, list_relations, rename_relation
-from headgate.http.iceberg.payloads import IdentifierList, Rename, TableIdentifier
+from headgate.http.iceberg.lists import identifiers_in, list_response
+from headgate.http.iceberg.payloads import Rename, TableIdentifier
 from headgate.http.iceberg.service import (
     Service,
     identifier_of,
@@ -12,7 +11,7 @@ from headgate.http.iceberg.service import (
     open_catalog,
     paging_of,
 )
-from headgate.http.request import Request, Response, decode, json_response
+from headgate.http.request import Request, Response, decode
 from headgate.http.router import Handler
 from headgate.model.names import Identifier
 
@@ -24,7 +23,7 @@ def list_handler(kind: Kind) -> Handler:
         opened = await open_catalog(service, request)
         namespace = namespace_of(service, opened, request)
         page = await list_relations(opened, namespace, kind, paging_of(request))
-        return json_response(200, IdentifierList(_identifiers(page.entries), page.next))
+        return await list_response("identifiers", page, identifiers_in(namespace))
 
     return handler
 
@@ -57,7 +56,3 @@ def rename_handler(kind: Kind) -> Handler:
 def identifier_in(body: TableIdentifier) -> Identifier:
     """The identifier in a body."""
     return Identifier(tuple(body.namespace), body.name)
-
-
-def _identifiers(identifiers: Sequence[Identifier]) -> list[TableIdentifier]:
-    return [TableIdentifier(list(one.namespace), one.name) for one in identifiers]

@@ -146,3 +146,23 @@ async def test_names_in_messages_have_dots(node: Node) -> None:
 
     assert answer.error[2] == f"Table does not exist: {Identifier(('a', 'b'), 'c')}"
     assert answer.error[2].endswith("a.b.c")
+
+
+async def test_lists_of_any_length_are_whole(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are put together of pieces, some of which are not full; each name is there once."""
+    monkeypatch.setattr("headgate.http.iceberg.lists.LIST_CHUNK_ENTRIES", 3)
+    names: list[str] = []
+    for name in sorted(["x", "y", *ODD[-6:]]):
+        names.append(name)
+        await node.made("namespaces/a/tables", new_table(name))
+        await node.made("namespaces", {"namespace": ["a", name]})
+        listed = (await node.get("namespaces/a/tables")).json
+        children = (await node.get("namespaces?parent=a")).json
+        assert listed == {
+            "identifiers": [{"namespace": ["a"], "name": one} for one in sorted(names)],
+            "next-page-token": None,
+        }
+        assert children == {
+            "namespaces": [["a", one] for one in sorted(names)],
+            "next-page-token": None,
+        }
