@@ -128,6 +128,28 @@ async def test_two_metalakes_take_a_place_at_once(
     assert len(having) == 2 - len(refused)
 
 
+async def test_what_others_changed_meanwhile_is_not_undone(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change that is taken back takes back nothing else."""
+    real, looks = territories.check_elsewhere, []
+
+    async def taken_at_last(*arguments: Any) -> None:
+        looks.append(arguments)
+        if len(looks) == 2:
+            monkeypatch.setattr(catalogs, "check_elsewhere", real)
+            await alter_catalog(node.kernel, MAIN, {"comment": "theirs"}, ":")
+            raise LocationTaken("Location is taken: /x")
+
+    monkeypatch.setattr(catalogs, "check_elsewhere", taken_at_last)
+    changes = {"allowed_locations": ("/x",), "comment": "ours"}
+    with pytest.raises(LocationTaken):
+        await alter_catalog(node.kernel, MAIN, changes, ":")
+
+    [main] = await list_catalogs(node.kernel, METALAKE)
+    assert (main.allowed_locations, main.comment) == ((), "theirs")
+
+
 async def test_a_purge_leaves_what_another_catalog_has(world: World, node: Node) -> None:
     """Also where a store is from a time in which two could be allowed the same."""
     place = (world.folder / "shared").as_posix()

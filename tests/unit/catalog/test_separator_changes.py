@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from headgate.catalog import separator_changes
+from headgate.catalog import nesting, separator_changes
 from headgate.catalog.catalogs import (
     alter_catalog,
     change_catalog,
@@ -99,6 +99,7 @@ async def test_a_catalog_made_nested_with_another_separator_is_not_served(world:
     node = await world.node(LakeOptions(separator=";", governance=Governance.UNRESTRICTED))
     await alter_catalog(node.kernel, MAIN, {"nested": False}, ";")
     await node.namespace("x;y")
+    assert (await node.get("namespaces/x%3By")).status == 200
     await alter_catalog(node.kernel, MAIN, {"nested": True}, ":")
 
     for path in ("namespaces", "namespaces/x%3By"):
@@ -131,6 +132,21 @@ async def test_a_catalog_made_nested_with_another_separator_is_served_if_its_nam
 
     assert (await node.get("namespaces/a", catalog="bars")).status == 400
     assert (await other.get("namespaces/a%7Cx%3Ay", catalog="bars")).status == 200
+
+
+async def test_names_that_were_looked_at_are_not_looked_at_again(
+    world: World, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit to a catalog with another separator costs no look at all of its names."""
+    bars = CatalogEntity(0, "bars", f"{world.folder.as_posix()}/bars", {SEPARATOR: "|"})
+    await create_catalog(node.kernel, METALAKE, bars)
+    await node.made("namespaces", {"namespace": ["a"]}, catalog="bars")
+    await node.get("namespaces", catalog="bars")
+    monkeypatch.setattr(nesting, "_namespaces", None)  # what looks at all of them
+    for name in ("b", "c"):
+        await node.made("namespaces", {"namespace": [name]}, catalog="bars")
+
+    assert (await node.get("namespaces/c", catalog="bars")).status == 200
 
 
 async def test_other_properties_that_change_meanwhile_are_kept(
@@ -169,6 +185,23 @@ async def test_a_name_that_came_meanwhile_is_found(
 
     assert (await find_catalog(node.kernel, MAIN)).properties[SEPARATOR] == ";"
     await settle_separator(node.kernel, ";", writable=True)
+
+
+async def test_what_another_server_recorded_meanwhile_stays(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looked at the names too, and later."""
+    real = change_catalog
+
+    async def later(*arguments: Any) -> CatalogEntity:
+        monkeypatch.setattr(separator_changes, "change_catalog", real)
+        await settle_separator(node.kernel, "!", writable=True)
+        return await real(*arguments)
+
+    monkeypatch.setattr(separator_changes, "change_catalog", later)
+    await settle_separator(node.kernel, "|", writable=True)
+
+    assert (await find_catalog(node.kernel, MAIN)).properties[SEPARATOR] == "!"
 
 
 async def test_a_catalog_that_became_flat_meanwhile_stays_so(

@@ -96,6 +96,16 @@ def test_a_catalog_can_be_changed(capsys: Capture, store: list[str]) -> None:
     assert as_json(capsys, "set", "a", "allowed-locations=", *store)["allowed-locations"] == []
 
 
+def test_a_place_of_another_catalog_is_not_allowed(capsys: Capture, store: list[str]) -> None:
+    """The error names the catalog that has it."""
+    as_json(capsys, "create", "a", "--warehouse", "s3://b/a", "--allow", "s3://c", *store)
+    as_json(capsys, "create", "b", "--warehouse", "s3://b/b", *store)
+    problem = refused(capsys, 1, "set", "b", "allowed-locations=s3://d,s3://c/x", *store)
+
+    assert problem["type"] == "LocationTaken"
+    assert "catalog default.a" in problem["message"]
+
+
 def test_another_metalake_has_catalogs_of_its_own(capsys: Capture, store: list[str]) -> None:
     """`--metalake` names it."""
     assert run(["realm", "create", "other", *store]) == 0
@@ -115,6 +125,7 @@ def test_another_metalake_has_catalogs_of_its_own(capsys: Capture, store: list[s
         (["create", "b", "--warehouse", "nonsense"], 2, None),
         (["create", "b", "--metalake", "nobody"], 1, "RealmNotFound"),
         (["create", "b", "--warehouse", "s3://b/w/inside"], 1, "LocationTaken"),
+        (["create", "b", "--allow", "s3://b/w/inside"], 1, "LocationTaken"),
         (["list", "--metalake", "nobody"], 1, "RealmNotFound"),
         (["set", "nobody", "nested=true"], 1, "CatalogNotFound"),
         (["set", "nobody", "comment=x"], 1, "CatalogNotFound"),
@@ -166,4 +177,4 @@ def test_an_empty_catalog_is_deleted(capsys: Capture, store: list[str]) -> None:
     said = done(capsys, "delete", "a", *store)
     assert said == "Catalog 'a' is deleted; its name is free.\n"
     assert run(["log", *store]) == 0
-    assert "catalog a was deleted" in capsys.readouterr().out
+    assert "catalog a was deleted by operator" in capsys.readouterr().out
