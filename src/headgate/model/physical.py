@@ -2,39 +2,23 @@
 
 import hashlib
 import re
-from urllib.parse import unquote_to_bytes
 
-from headgate.errors import BadName
 from headgate.limits import DIRECTORY_CHARS_MAX, PATH_SEGMENT_CHARS_MAX
 from headgate.model.names import Levels
 
 _DIGEST_CHARS = 16
 
 _ESCAPED_IN_PHYSICAL = re.compile(r"[.%/\x00-\x1f\x7f-\x9f]")
-_ESCAPES = re.compile("(?:%[0-9A-F]{2})+")
 _ESCAPED_IN_SEGMENT = re.compile(rb"[^A-Za-z0-9_-]")
-_SEGMENT = re.compile("(?:[A-Za-z0-9_-]|=[0-9A-F]{2})+")
 _PART_OF_ESCAPE = re.compile("=[0-9A-F]?$")
 
 
 def physical_name(levels: Levels) -> str:
-    """A namespace as one text: `("my.schema", "sales")` is `my%2Eschema.sales`."""
+    """A namespace as one text: `("my.schema", "sales")` is `my%2Eschema.sales`.
+
+    No two namespaces are written alike.
+    """
     return ".".join(_physical_segment(level) for level in levels)
-
-
-def levels_of_physical(text: str) -> Levels:
-    """What `physical_name` was given; it never writes two namespaces alike."""
-    try:
-        levels = tuple(_level_of(part) for part in text.split(".")) if text else ()
-    except UnicodeDecodeError:
-        levels = ()
-    if physical_name(levels) != text:
-        raise BadName(
-            f"Invalid physical name: {text[:80]!r}",
-            why="no namespace is written so",
-            fix="Use the name as it was listed",
-        )
-    return levels
 
 
 def path_segment(name: str) -> str:
@@ -43,19 +27,6 @@ def path_segment(name: str) -> str:
     `=` passes unchanged through file systems, object stores, Hadoop and URIs; `%` does not.
     """
     return _shortened(_escaped(name), PATH_SEGMENT_CHARS_MAX)
-
-
-def name_of_segment(text: str) -> str | None:
-    """The name that has this segment; None if it was too long to be kept, or there is none."""
-    if text == "=":
-        return ""
-    if not _SEGMENT.fullmatch(text):
-        return None
-    try:
-        name = unquote_to_bytes(text.replace("=", "%")).decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return None
-    return name if path_segment(name) == text else None
 
 
 def default_location(warehouse: str, levels: Levels, name: str, unique: str) -> str:
@@ -72,12 +43,6 @@ def _physical_segment(level: str) -> str:
 
 def _percent(found: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in found[0].encode())
-
-
-def _level_of(part: str) -> str:
-    if part == "%":
-        return ""
-    return _ESCAPES.sub(lambda found: unquote_to_bytes(found[0]).decode(), part)
 
 
 def _escaped(name: str) -> str:

@@ -1,10 +1,9 @@
-"""The logical separator: which characters may be one, and paths that are written with it."""
+"""The logical separator: which characters may be one, and which names may contain it."""
 
 from collections.abc import Iterable
 from enum import StrEnum
 
 from headgate.errors import BadName, BadSetting, Conflict
-from headgate.model.names import Levels
 
 DEFAULT = ":"
 RESTRICTED = (":", ";", "$", "|", "~", "@", "!")
@@ -37,18 +36,6 @@ def check_separator(text: str, governance: Governance) -> None:
         raise BadSetting(
             f"Separator {text[:20]!r} is not allowed", why=why, fix=_alternatives_to(text)
         )
-
-
-def split_logical(path: str, separator: str) -> Levels:
-    """The levels of a path such as `A:B:C`. Empty text is the catalog itself."""
-    return tuple(path.split(separator)) if path else ()
-
-
-def join_logical(levels: Levels, separator: str) -> str:
-    """The path that `split_logical` reads back."""
-    for level in levels:
-        check_level_in_nested(level, separator)
-    return separator.join(levels)
 
 
 def check_level_in_nested(level: str, separator: str) -> None:

@@ -227,11 +227,6 @@ def default_spec(metadata: TableMetadata) -> Definition:
     return _default(metadata.partition_specs, metadata.default_spec_id, "partition spec")
 
 
-def default_order(metadata: TableMetadata) -> Definition:
-    """How rows are sorted that are written now."""
-    return _default(metadata.sort_orders, metadata.default_sort_order_id, "sort order")
-
-
 def _default(definitions: Definitions, id: int, what: str) -> Definition:
     found = find(definitions, id)
     assert found, f"no {what} {id}"  # parse and apply let no such metadata come to be

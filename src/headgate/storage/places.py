@@ -48,13 +48,8 @@ def parse(location: str) -> Place:
     return Place(KINDS[meant.scheme], f"{scheme}://{authority}/", bucket, account, path)
 
 
-def within(location: str, prefix: str) -> bool:
-    """Whether the location is the prefix or lies below it, by whole segments."""
-    return place_within(parse(location), parse(prefix))
-
-
 def place_within(here: Place, above: Place) -> bool:
-    """The same of places; how they were written does not matter."""
+    """Whether a place is the other or lies below it, however both were written."""
     return here.store == above.store and path_within(here.path, above.path)
 
 

@@ -1,12 +1,9 @@
 """The logical separator: what may be one, and what names may not contain it."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from headgate.errors import BadName, BadSetting, Conflict
 from headgate.model import separators
-from headgate.model.names import Levels
 from headgate.model.separators import Governance
 
 BOTH = list(Governance)
@@ -65,20 +62,6 @@ def test_a_separator_that_would_be_misread_is_refused(
 
     assert repr(text) in refused.value.what
     assert refused.value.fix == "Try ':', ';', '$', '|', '~', '@' or '!'"
-
-
-@given(
-    st.lists(st.text(st.characters(exclude_characters=":"), min_size=1)).map(tuple),
-)
-def test_a_logical_path_is_split_as_it_was_joined(levels: Levels) -> None:
-    """Dots, slashes and blanks are plain text in a level."""
-    assert separators.split_logical(separators.join_logical(levels, ":"), ":") == levels
-
-
-def test_no_path_is_made_that_would_be_read_otherwise() -> None:
-    """A level that contains the separator cannot be joined."""
-    with pytest.raises(BadName, match="'a:b'"):
-        separators.join_logical(("a:b", "c"), ":")
 
 
 def test_a_level_of_a_nested_catalog_does_not_contain_the_separator() -> None:

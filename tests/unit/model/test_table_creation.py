@@ -11,7 +11,6 @@ from headgate.model.table_creation import new_table
 from headgate.model.table_metadata import (
     TableMetadata,
     current_schema,
-    default_order,
     default_spec,
     encode,
     parse,
@@ -95,7 +94,8 @@ def test_partitions_and_order_follow_their_columns() -> None:
         ],
     }
     assert metadata.last_partition_id == 1001
-    assert default_order(metadata).value == {
+    assert metadata.default_sort_order_id == 1
+    assert metadata.sort_orders[-1].value == {
         "order-id": 1,
         "fields": [{**sorted_by, "source-id": 1, "transform": "bucket[8]"}],
     }
@@ -106,7 +106,8 @@ def test_a_table_need_not_be_partitioned_or_sorted() -> None:
     metadata = create()
 
     assert default_spec(metadata).value == {"spec-id": 0, "fields": []}
-    assert default_order(metadata).value == {"order-id": 0, "fields": []}
+    assert metadata.default_sort_order_id == 0
+    assert metadata.sort_orders[-1].value == {"order-id": 0, "fields": []}
     assert metadata.last_partition_id == 999
     assert create(SCHEMA, Raw(b"null"), b"null") == metadata
 

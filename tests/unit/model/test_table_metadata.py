@@ -10,7 +10,6 @@ from headgate.model import table_metadata
 from headgate.model.snapshots import Ref
 from headgate.model.table_metadata import (
     current_schema,
-    default_order,
     default_spec,
     encode,
     encode_refs,
@@ -107,7 +106,8 @@ def test_a_file_of_version_1_without_numbers_is_read() -> None:
 
     assert current_schema(metadata).value["schema-id"] == 0
     assert default_spec(metadata).value["fields"][0]["field-id"] == 1000
-    assert default_order(metadata).value == {"order-id": 0, "fields": []}
+    assert metadata.default_sort_order_id == 0
+    assert metadata.sort_orders[-1].value == {"order-id": 0, "fields": []}
     assert metadata.last_partition_id == 1000
     assert metadata.last_sequence_number == 0
     assert metadata.refs == {}
