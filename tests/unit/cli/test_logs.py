@@ -7,12 +7,11 @@ import pytest
 
 from headgate.cli import logs
 from headgate.http.access_log import AccessLog, Exchange
-from headgate.http.request import Request
 from headgate.http.standing import Answer
 
 
 def exchange() -> Exchange:
-    answer = Answer(Request("GET", "/a"), None, "/{name}", 200, [], b"")
+    answer = Answer("GET", "/a", "anonymous", None, "/{name}", 200, [], b"")
     return Exchange(answer, "id-1", 1_000, 0.001, 1)
 
 
