@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
 from headgate.catalog.namespaces import find_namespace
@@ -11,8 +13,13 @@ from headgate.catalog.openings import Opened
 from headgate.catalog.relation_commits import Change, commit_relations, new_state, same_state
 from headgate.catalog.relations import Relation, absent, check_free, entry_of, find_relation
 from headgate.catalog.versions import changed_table, new_version
+from headgate.clock import Clock
 from headgate.errors import BadRequest, TableNotFound
-from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX, METADATA_INLINE_BYTES_MAX
+from headgate.limits import (
+    DEFINITIONS_INLINE_BYTES_MAX,
+    MEMO_BYTES_MAX,
+    METADATA_INLINE_BYTES_MAX,
+)
 from headgate.model.json_values import Json
 from headgate.model.names import Identifier, check_name
 from headgate.model.physical import physical_name
@@ -28,7 +35,8 @@ from headgate.model.table_actions import (
 )
 from headgate.model.table_requirements import TableRequirement, decode_requirements, is_create
 
-CHANGES_PER_TURN = 16  # of a transaction; then others have their turn
+TRANSACTION_MEMOS_BYTES_MAX = MEMO_BYTES_MAX
+TURN_SECONDS = 0.002  # that a transaction takes before others have their turn
 _DEFINING = (
     AddSchema | SetCurrentSchema | AddSpec | SetDefaultSpec | AddSortOrder | SetDefaultSortOrder
 )
@@ -55,6 +63,20 @@ class _Wanted(NamedTuple):
         return self.change.identifier
 
 
+class _Turn:
+    """Work that is interrupted now and then. Changes differ: by time, not by their number."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._end = clock.seconds() + TURN_SECONDS
+
+    async def end_in_time(self) -> None:
+        """Let others work if this has taken long enough."""
+        if self._clock.seconds() >= self._end:
+            await asyncio.sleep(0)
+            self._end = self._clock.seconds() + TURN_SECONDS
+
+
 async def commit_table(lake: Lake, opened: Opened, change: TableChange) -> Relation:
     """Change a table, or create it; the table as it is afterwards."""
     what = f"update table {_name(change)}"
@@ -68,11 +90,10 @@ async def commit_transaction(lake: Lake, opened: Opened, changes: Sequence[Table
         raise BadRequest(
             "Invalid transaction", why="it names a table twice", fix="Join the changes of a table"
         )
-    wanted = []
-    for number, change in enumerate(changes, 1):
+    turn, wanted = _Turn(lake.kernel.clock), []
+    for change in changes:
         wanted.append(_read(change))
-        if number % CHANGES_PER_TURN == 0:
-            await asyncio.sleep(0)
+        await turn.end_in_time()
     names = ", ".join(map(_name, changes))
     await _commit_all(lake, opened, wanted, f"transaction on {names}")
 
@@ -81,18 +102,33 @@ async def _commit_all(
     lake: Lake, opened: Opened, wanted: Sequence[_Wanted], what: str
 ) -> list[Relation]:
     async def prepare(current: Opened) -> list[Change]:
-        prepared = []
-        for number, one in enumerate(wanted, 1):
+        turn, prepared = _Turn(lake.kernel.clock), []
+        for one in wanted:
             prepared.append(await _prepare(lake, current, one))
-            if number % CHANGES_PER_TURN == 0:
-                await asyncio.sleep(0)
-        return prepared
+            await turn.end_in_time()
+        return _with_few_memos(prepared)
 
     lanes = [(opened.call.catalog, one.identifier) for one in wanted]
     async with lake.lanes.enter(lanes) as waited:
         if waited:
             opened = await lake.open(opened.call)
         return await commit_relations(lake, opened, what, prepare)
+
+
+def _with_few_memos(changes: Sequence[Change]) -> list[Change]:
+    """Changes that can be stored in one step: what is stored is compressed in it.
+
+    Metadata that is not kept in the database is read from its file.
+    """
+    few, size = [], 0
+    for change in changes:
+        memo_bytes = len(change.entity.metadata)
+        if change.version is None or size + memo_bytes <= TRANSACTION_MEMOS_BYTES_MAX:
+            few.append(change)
+            size += memo_bytes
+        else:
+            few.append(change._replace(entity=replace(change.entity, metadata=b"")))
+    return few
 
 
 def _read(change: TableChange) -> _Wanted:
