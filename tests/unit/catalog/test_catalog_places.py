@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headgate.catalog import catalogs, territories
+from headgate.catalog import catalogs, holders, territories
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import alter_catalog, create_catalog, delete_catalog, list_catalogs
 from headgate.catalog.entities import CatalogEntity
@@ -126,6 +126,35 @@ async def test_two_metalakes_take_a_place_at_once(
     ]
     assert refused
     assert len(having) == 2 - len(refused)
+
+
+async def test_a_new_catalog_that_is_in_use_already_is_not_taken_back(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who made it is told of the other one all the same; purges leave what both have."""
+    looks = []
+
+    async def taken_at_last(*arguments: Any) -> None:
+        looks.append(arguments)
+        if len(looks) == 2:
+            await node.made("namespaces", {"namespace": ["a"]}, catalog="new")
+            raise LocationTaken("Location is taken: /x")
+
+    monkeypatch.setattr(catalogs, "check_elsewhere", taken_at_last)
+    with pytest.raises(LocationTaken, match="/x"):
+        await create_catalog(node.kernel, METALAKE, catalog("new", "/x"))
+
+    assert (await node.get("namespaces/a", catalog="new")).status == 200
+
+
+async def test_among_very_many_catalogs_only_the_metalake_is_named(
+    node: Node, neighbour: CatalogEntity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Places are kept by id, and to look through all names would make a refusal dear."""
+    monkeypatch.setattr(holders, "NAMES_LOOKED_AT_MAX", 0)
+
+    with pytest.raises(LocationTaken, match="a catalog of metalake default"):
+        await create_catalog(node.kernel, "other", catalog("new", "/n"))
 
 
 async def test_what_others_changed_meanwhile_is_not_undone(
