@@ -6,8 +6,8 @@ from headgate.catalog.entities import decode_entry
 from headgate.catalog.naming import NAMES, ROOT, Readable
 from headgate.catalog.openings import Opened, look
 from headgate.errors import LocationTaken
+from headgate.limits import NAMES_LOOKED_AT_MAX
 
-NAMES_LOOKED_AT_MAX = 2_000  # the index is by name: more would make a refusal dear
 _ID_BYTES = 8
 
 

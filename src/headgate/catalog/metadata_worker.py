@@ -22,6 +22,7 @@ from headgate.catalog.versions import (
     verified,
 )
 from headgate.errors import BadRequest, TableNotFound
+from headgate.limits import METADATA_REMEMBERED_BYTES_MAX, WORKER_HELD_BYTES_MAX
 from headgate.model import table_metadata, view_metadata, view_requirements, view_updates
 from headgate.model.json_values import Object, decode
 from headgate.model.table_actions import decode_updates
@@ -31,9 +32,7 @@ from headgate.model.view_creation import new_view
 from headgate.model.view_metadata import ViewMetadata
 from headgate.workers.serving import Job, live
 
-REMEMBERED_BYTES_MAX = 64 << 20  # of encoded metadata; the last one stays in any case
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
-HELD_BYTES_MAX = 1 << 29
 
 
 class Memory:
@@ -57,7 +56,7 @@ class Memory:
             self._known.popitem(last=False)
 
 
-_memory = Memory(REMEMBERED_BYTES_MAX)
+_memory = Memory(METADATA_REMEMBERED_BYTES_MAX)
 _task = msgspec.msgpack.Decoder(Task)
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -152,8 +151,8 @@ def hold_memory() -> None:
     """
     tune = getattr(ctypes.CDLL(None), "mallopt", None)
     if tune is not None:
-        tune(M_TRIM_THRESHOLD, HELD_BYTES_MAX)
-        tune(M_MMAP_THRESHOLD, HELD_BYTES_MAX)
+        tune(M_TRIM_THRESHOLD, WORKER_HELD_BYTES_MAX)
+        tune(M_MMAP_THRESHOLD, WORKER_HELD_BYTES_MAX)
 
 
 if __name__ == "__main__":

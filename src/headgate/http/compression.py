@@ -9,13 +9,11 @@ from functools import lru_cache, partial
 import zstandard
 
 from headgate.kernel.cache import CacheStatistics
+from headgate.limits import COMPRESS_IN_THREAD_ABOVE_BYTES, COMPRESSED_ENTRY_BYTES
 
-COMPRESS_ABOVE_BYTES = 1024  # below, the headers weigh more
-COMPRESS_IN_THREAD_ABOVE_BYTES = 65_536  # about a millisecond; both libraries release the GIL
 LEVEL = 1  # the answer is wanted now: higher levels cost more time than they save
 GZIP_FORMAT = 31  # window bits of zlib that mean "with a gzip header"
 CODINGS = ("zstd", "gzip")  # the better first
-ENTRY_BYTES = 300  # that a kept body takes besides itself
 
 
 @lru_cache(maxsize=256)
@@ -84,14 +82,14 @@ class CompressedBodies:
         if task.cancelled() or task.exception() is not None:
             return
         compressed = task.result()
-        if ENTRY_BYTES + len(compressed) > self._bytes_max:
+        if COMPRESSED_ENTRY_BYTES + len(compressed) > self._bytes_max:
             self._rejected += 1
             return
         self._kept[place] = compressed
-        self._bytes += ENTRY_BYTES + len(compressed)
+        self._bytes += COMPRESSED_ENTRY_BYTES + len(compressed)
         while self._bytes > self._bytes_max:
             _, evicted = self._kept.popitem(last=False)
-            self._bytes -= ENTRY_BYTES + len(evicted)
+            self._bytes -= COMPRESSED_ENTRY_BYTES + len(evicted)
             self._evictions += 1
 
 

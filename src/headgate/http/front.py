@@ -21,7 +21,6 @@ from headgate.http.access_log import AccessLog, Exchange
 from headgate.http.admission import Admission
 from headgate.http.cache_measures import cache_samples
 from headgate.http.compression import (
-    COMPRESS_ABOVE_BYTES,
     CompressedBodies,
     choose_coding,
     compress,
@@ -36,6 +35,7 @@ from headgate.http.standing import Answer, StandingAnswers
 from headgate.limits import (
     BODY_BYTES_MAX,
     BODY_SECONDS_MAX,
+    COMPRESS_ANSWERS_ABOVE_BYTES,
     COMPRESSED_ANSWERS_BYTES,
     REQUEST_SECONDS_MAX,
     REQUESTS_MAX,
@@ -261,7 +261,7 @@ class Front:
     async def _ready(self, response: Response, request: Request) -> bytes | LongBody:
         """The body as it is sent, compressed if that is asked for and worth it."""
         body = _body(response.body)
-        if len(body) <= COMPRESS_ABOVE_BYTES:
+        if len(body) <= COMPRESS_ANSWERS_ABOVE_BYTES:
             return body
         if any(name.lower() == "content-encoding" for name, _ in response.headers):
             return body

@@ -14,7 +14,7 @@ from headgate.http.long_bodies import LongBody
 from headgate.http.request import Ground
 from headgate.http.router import Route
 from headgate.kernel.cache import CacheStatistics
-from headgate.limits import STANDING_ANSWERS_BYTES, STANDING_BYTES_MAX
+from headgate.limits import STANDING_ANSWERS_BYTES, STANDING_BYTES_MAX, STANDING_ENTRY_BYTES
 
 READING = frozenset({"GET", "HEAD"})
 READ_HEADERS = frozenset(
@@ -30,7 +30,6 @@ READ_HEADERS = frozenset(
 )
 """All headers that an answer may depend on."""
 BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
-ENTRY_BYTES = 2_000  # about, besides its key and its body
 
 Scope = MutableMapping[str, Any]
 Key = tuple[Any, ...]
@@ -138,4 +137,6 @@ def _key(scope: Scope) -> Key:
 def _size(key: Key) -> int:
     """Of an entry without its body. What is in a path is kept a second time, as text."""
     _, path, query, *headers = key
-    return ENTRY_BYTES + 2 * len(path) + len(query) + sum(len(a) + len(b) for a, b in headers)
+    return (
+        STANDING_ENTRY_BYTES + 2 * len(path) + len(query) + sum(len(a) + len(b) for a, b in headers)
+    )

@@ -7,13 +7,12 @@ import pytest
 import zstandard
 
 from headgate.http.compression import (
-    COMPRESS_IN_THREAD_ABOVE_BYTES,
-    ENTRY_BYTES,
     CompressedBodies,
     choose_coding,
     compress,
 )
 from headgate.kernel.cache import CacheStatistics
+from headgate.limits import COMPRESS_IN_THREAD_ABOVE_BYTES, COMPRESSED_ENTRY_BYTES
 
 
 @pytest.mark.parametrize(
@@ -63,14 +62,14 @@ class Counted:
 async def test_what_was_not_asked_for_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """So many bytes are kept, and no more."""
     counted = Counted(monkeypatch)
-    bodies = CompressedBodies(2 * (ENTRY_BYTES + 10))
+    bodies = CompressedBodies(2 * (COMPRESSED_ENTRY_BYTES + 10))
     for key in ("a", "b", "a", "c", "a"):
         assert await bodies.get(key, b"123456", "gzip") == b"gzip123456"
     assert counted.count == 3
 
     await bodies.get("b", b"123456", "gzip")
     assert counted.count == 4
-    room = 2 * (ENTRY_BYTES + 10)
+    room = 2 * (COMPRESSED_ENTRY_BYTES + 10)
     assert bodies.statistics == CacheStatistics(
         entries=2,
         bytes=room,
@@ -86,7 +85,7 @@ async def test_what_was_not_asked_for_longest_makes_room(monkeypatch: pytest.Mon
 async def test_what_is_larger_than_all_room_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """And drives nothing else out."""
     counted = Counted(monkeypatch)
-    bodies = CompressedBodies(ENTRY_BYTES + 10)
+    bodies = CompressedBodies(COMPRESSED_ENTRY_BYTES + 10)
     await bodies.get("a", b"123456", "gzip")
     await bodies.get("b", b"1234567", "gzip")
     await bodies.get("b", b"1234567", "gzip")

@@ -10,9 +10,9 @@ from headgate.backends.sqlite import failures
 from headgate.backends.sqlite.connections import roll_back
 from headgate.backends.sqlite.wal_index import WalIndex
 from headgate.kernel.records import Partition, Pointer, PointerKey, Row, ScannedRow
+from headgate.limits import SQLITE_POINTERS_KNOWN_MAX
 
 KEYS_PER_STATEMENT_MAX = 256  # longer texts are not kept in apsw's statement cache
-POINTERS_KNOWN_MAX = 1_000
 SCAN_BATCH = 1_000
 STRIPE_POSITIONS = 64  # partitions of a scan take turns at stripes of this many positions
 STRIPES_PER_BATCH = SCAN_BATCH // STRIPE_POSITIONS
@@ -48,7 +48,7 @@ class Reader:
     def pointers(self, keys: Sequence[PointerKey]) -> list[int | None]:
         """The values of these pointers, as of one instant."""
         header = self._index.header()  # first: what is read is at least as new
-        if header != self._header or len(self._known) > POINTERS_KNOWN_MAX:
+        if header != self._header or len(self._known) > SQLITE_POINTERS_KNOWN_MAX:
             self._known.clear()
             self._header = header
         asked = tuple(keys)

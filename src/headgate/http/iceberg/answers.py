@@ -22,9 +22,8 @@ from headgate.http.iceberg.delegation import (
 )
 from headgate.http.iceberg.service import Service
 from headgate.http.request import JSON_CONTENT, Response
+from headgate.limits import READY_ANSWER_BYTES_MAX
 from headgate.model.names import Identifier
-
-KEPT_BYTES_MAX = 1 << 20  # of a body; to put larger ones together is no work for the event loop
 
 logger = logging.getLogger(__name__)
 _encode = msgspec.json.encode
@@ -123,7 +122,7 @@ async def _answer(
     if body is None:
         body = await _parts(service, table, identifier, form, credentials)
         size = sum(map(len, body))
-        if is_lasting and size <= KEPT_BYTES_MAX:
+        if is_lasting and size <= READY_ANSWER_BYTES_MAX:
             body = b"".join(body)
             service.answers.put(key, body, size)
     tag = ("ETag", etag(service, table, identifier, form))
