@@ -1,18 +1,18 @@
 """What was read and parsed of metadata files.
 
-A metadata file never changes, and every state of a table is an object with an id of its own. So
-what was read or parsed is kept by that id and is right for ever.
+A metadata file never changes, and every state of a table is an object with an id of its own in its
+realm. So what was read or parsed is kept by these two and is right for ever.
 """
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from headgate.catalog.entities import TableEntity
 from headgate.catalog.large_metadata import LargeMetadata, Present
 from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.ports import Files
 from headgate.catalog.versions import Version
-from headgate.kernel.cache import Cache, CacheStatistics, Key, Loaded
+from headgate.kernel.cache import Cache, CacheStatistics, LoadedParts, PartKey
 from headgate.limits import METADATA_INLINE_BYTES_MAX
 from headgate.model import table_metadata, view_metadata
 from headgate.model.table_metadata import TableMetadata
@@ -24,11 +24,22 @@ _KEY_BYTES = 100
 P = TypeVar("P")
 
 
+class State(NamedTuple):
+    """A state of a table or view: an object of its realm."""
+
+    realm: str
+    object: int
+    entity: TableEntity
+
+
 class MetadataCache:
     """Contents of metadata files, read once and parsed once."""
 
     def __init__(self, cache_bytes: int, large: LargeMetadata) -> None:
         self._cache = Cache(cache_bytes)
+        self._cache_bytes = cache_bytes
+        self._huge: tuple[PartKey, bytes] | None = None
+        """The last one that is larger than the cache: to read it again takes longest of all."""
         self._large = large
 
     @property
@@ -36,59 +47,68 @@ class MetadataCache:
         """What is kept, and how often that was of use."""
         return self._cache.statistics()
 
-    async def raw(self, files: Files, object: int, entity: TableEntity) -> bytes:
+    async def raw(self, files: Files, state: State) -> bytes:
         """The metadata of this state, as JSON."""
-        if entity.metadata:
-            return entity.metadata
+        if state.entity.metadata:
+            return state.entity.metadata
+        key = state.realm, state.object, _RAW
+        if self._huge is not None and self._huge[0] == key:
+            return self._huge[1]
 
-        async def load(keys: list[Key]) -> Loaded:
-            data = await read_metadata(files, entity.metadata_location)
-            return {keys[0]: (data, len(data))}
+        async def load(_: list[PartKey]) -> LoadedParts:
+            data = await read_metadata(files, state.entity.metadata_location)
+            self._keep_huge(key, data)
+            return {key: (data, len(data))}
 
-        found = await self._cache.load([(_RAW, object)], load)
-        return cast(bytes, found[_RAW, object])
+        return cast(bytes, (await self._cache.load([key], load))[key])
 
-    async def present(self, files: Files, object: int, entity: TableEntity) -> Present:
+    async def present(self, files: Files, state: State) -> Present:
         """The metadata of this state, for a worker process."""
-        key = cast("str | None", self._cache.find((_KEY, object)))
-        return Present(key or str(object), await self.raw(files, object, entity))
+        key = cast("str | None", self._cache.find((state.realm, state.object, _KEY)))
+        name = key or f"{state.realm} {state.object}"
+        return Present(name, await self.raw(files, state))
 
-    async def table(self, files: Files, object: int, entity: TableEntity) -> TableMetadata:
+    async def table(self, files: Files, state: State) -> TableMetadata:
         """The metadata of this state of a table, parsed."""
-        return await self._parsed(files, object, entity, table_metadata.parse)
+        return await self._parsed(files, state, table_metadata.parse)
 
-    async def view(self, files: Files, object: int, entity: TableEntity) -> ViewMetadata:
+    async def view(self, files: Files, state: State) -> ViewMetadata:
         """The metadata of this state of a view, parsed."""
-        return await self._parsed(files, object, entity, view_metadata.parse)
+        return await self._parsed(files, state, view_metadata.parse)
 
-    async def refs(self, files: Files, object: int, entity: TableEntity) -> bytes:
+    async def refs(self, files: Files, state: State) -> bytes:
         """The metadata of this state with only those snapshots that a branch or tag names."""
+        key = state.realm, state.object, _REFS
 
-        async def load(keys: list[Key]) -> Loaded:
-            present = await self.present(files, object, entity)
+        async def load(_: list[PartKey]) -> LoadedParts:
+            present = await self.present(files, state)
             if len(present.raw) > METADATA_INLINE_BYTES_MAX:
                 data = await self._large.refs(present)
             else:
-                data = table_metadata.encode_refs(await self.table(files, object, entity))
-            return {keys[0]: (data, len(data))}
+                data = table_metadata.encode_refs(await self.table(files, state))
+            return {key: (data, len(data))}
 
-        found = await self._cache.load([(_REFS, object)], load)
-        return cast(bytes, found[_REFS, object])
+        return cast(bytes, (await self._cache.load([key], load))[key])
 
-    def keep(self, object: int, version: Version) -> None:
+    def keep(self, realm: str, object: int, version: Version) -> None:
         """Put what was just written into the cache."""
-        self._cache.put((_RAW, object), version.raw, len(version.raw))
+        key, raw = (realm, object, _RAW), version.raw
+        self._cache.put(key, raw, len(raw))
+        self._keep_huge(key, raw)
         if version.parsed is not None:
-            self._cache.put((_PARSED, object), version.parsed, 2 * len(version.raw))
+            self._cache.put((realm, object, _PARSED), version.parsed, 2 * len(raw))
         if version.key:
-            self._cache.put((_KEY, object), version.key, _KEY_BYTES)
+            self._cache.put((realm, object, _KEY), version.key, _KEY_BYTES)
 
-    async def _parsed(
-        self, files: Files, object: int, entity: TableEntity, parse: Callable[[bytes], P]
-    ) -> P:
-        async def load(keys: list[Key]) -> Loaded:
-            data = await self.raw(files, object, entity)
-            return {keys[0]: (parse(data), 2 * len(data))}
+    def _keep_huge(self, key: PartKey, raw: bytes) -> None:
+        if 0 < self._cache_bytes < len(raw):
+            self._huge = key, raw
 
-        found = await self._cache.load([(_PARSED, object)], load)
-        return cast(P, found[_PARSED, object])
+    async def _parsed(self, files: Files, state: State, parse: Callable[[bytes], P]) -> P:
+        key = state.realm, state.object, _PARSED
+
+        async def load(_: list[PartKey]) -> LoadedParts:
+            data = await self.raw(files, state)
+            return {key: (parse(data), 2 * len(data))}
+
+        return cast(P, (await self._cache.load([key], load))[key])

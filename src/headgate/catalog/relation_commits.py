@@ -128,7 +128,7 @@ async def _commit(
         return await _recorded(opened, done)
     for entry, change in zip(entries, changes, strict=True):
         if change.version:
-            lake.metadata.keep(entry.object, change.version)
+            lake.metadata.keep(opened.realm.id, entry.object, change.version)
     await discard_files(
         files, [file for one in changes if one.version for file in one.version.facts.expired]
     )

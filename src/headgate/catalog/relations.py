@@ -7,6 +7,7 @@ from typing import NamedTuple
 from headgate.catalog.calls import Call, Done
 from headgate.catalog.entities import Entry, Kind, TableEntity, ViewEntity
 from headgate.catalog.lake import Lake
+from headgate.catalog.metadata_cache import State
 from headgate.catalog.metadata_files import write_metadata
 from headgate.catalog.namespaces import find_namespace, require_namespace
 from headgate.catalog.naming import NAMES, RELATIONS, Names, NamesDraft
@@ -47,6 +48,11 @@ class Relation(NamedTuple):
     def holding(self) -> Holding:
         """The locations it has."""
         return Holding(self.entry.id, self.entity.reserved)
+
+    @property
+    def state(self) -> State:
+        """Its present state, as the cache of metadata knows it."""
+        return State(self.opened.realm.id, self.entry.object, self.entity)
 
 
 async def load_relation(lake: Lake, opened: Opened, identifier: Identifier, kind: Kind) -> Relation:

@@ -150,7 +150,7 @@ async def _prepare(lake: Lake, opened: Opened, wanted: _Wanted) -> Change:
         if not is_light and await _is_heavy(lake, before, wanted.updates):
             return await _prepare_elsewhere(lake, opened, wanted.change, before)
         files = lake.files(opened)
-        old = await lake.metadata.table(files, before.entry.object, before.entity)
+        old = await lake.metadata.table(files, before.state)
     terms = lake.terms(before.entity if before else None)
     new = changed_table(old, wanted.requirements, wanted.updates, terms)
     if before is not None and new is old:
@@ -184,7 +184,7 @@ async def _prepare_elsewhere(
     present = None
     if before is not None:
         files = lake.files(opened)
-        present = await lake.metadata.present(files, before.entry.object, before.entity)
+        present = await lake.metadata.present(files, before.state)
     version = await lake.large.commit(
         Kind.TABLE, present, change.requirements, change.updates, terms
     )
@@ -197,7 +197,7 @@ async def _prepare_elsewhere(
 async def _is_heavy(lake: Lake, before: Relation, updates: Sequence[TableUpdate]) -> bool:
     """Whether a change takes so long that others would have to wait."""
     files = lake.files(before.opened)
-    size = len(await lake.metadata.raw(files, before.entry.object, before.entity))
+    size = len(await lake.metadata.raw(files, before.state))
     return size > METADATA_INLINE_BYTES_MAX or (
         size > DEFINITIONS_INLINE_BYTES_MAX and any(isinstance(one, _DEFINING) for one in updates)
     )

@@ -24,13 +24,13 @@ class Unregistered(NamedTuple):
 async def metadata_json(lake: Lake, relation: Relation) -> bytes:
     """The metadata of a table or view."""
     files = lake.files(relation.opened)
-    return await lake.metadata.raw(files, relation.entry.object, relation.entity)
+    return await lake.metadata.raw(files, relation.state)
 
 
 async def metadata_json_of_refs(lake: Lake, table: Relation) -> bytes:
     """The metadata of a table with those snapshots only that a branch or tag names."""
     files = lake.files(table.opened)
-    return await lake.metadata.refs(files, table.entry.object, table.entity)
+    return await lake.metadata.refs(files, table.state)
 
 
 async def drop_table(lake: Lake, opened: Opened, identifier: Identifier, *, purge: bool) -> int:

@@ -87,9 +87,7 @@ async def update_view(
     async def prepare(current: Opened) -> list[Change]:
         before = await find_relation(current, identifier, Kind.VIEW)
         terms = lake.terms(before.entity)
-        present = await lake.metadata.present(
-            lake.files(current), before.entry.object, before.entity
-        )
+        present = await lake.metadata.present(lake.files(current), before.state)
         is_large = len(present.raw) > VERIFIED_INLINE_BYTES_MAX
         if is_large or isinstance(requirements, Raw) or isinstance(updates, Raw):
             wanted = encode(requirements), encode(updates)
@@ -111,7 +109,7 @@ async def _changed(
     lake: Lake, before: Relation, requirements: list[Any], updates: list[Any], terms: Terms
 ) -> Version | None:
     files = lake.files(before.opened)
-    old = await lake.metadata.view(files, before.entry.object, before.entity)
+    old = await lake.metadata.view(files, before.state)
     view_requirements.check(old, requirements)
     new = view_updates.apply(old, updates, now_ms=terms.now_ms)
     return None if new is old else new_version(new, terms)

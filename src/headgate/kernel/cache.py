@@ -7,14 +7,16 @@ What is in it never changes, so nothing ever has to be invalidated.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection
+from typing import Any, TypeVar
 
 import msgspec
 
 Key = tuple[str, int]
 PartKey = tuple[str, int, str]  # something decoded out of an object
+K = TypeVar("K", Key, PartKey)
 _Entry = tuple[object, int]  # value and bytes; plain, so that the garbage collector forgets it
 Loaded = dict[Key, _Entry]
-Loader = Callable[[list[Key]], Awaitable[Loaded]]
+LoadedParts = dict[PartKey, _Entry]
 
 
 class CacheStatistics(msgspec.Struct, frozen=True):
@@ -36,7 +38,7 @@ class Cache:
     def __init__(self, capacity_bytes: int) -> None:
         self._capacity_bytes = capacity_bytes
         self._entries: OrderedDict[Key | PartKey, _Entry] = OrderedDict()
-        self._loads: dict[Key, asyncio.Future[dict[Key, object]]] = {}
+        self._loads: dict[Key | PartKey, asyncio.Future[dict[Any, object]]] = {}
         self._bytes = 0
         self._hits = self._misses = self._joined = self._evictions = self._rejected = 0
 
@@ -75,14 +77,16 @@ class Cache:
         if entry is not None:
             self._bytes -= entry[1]
 
-    async def load(self, keys: Collection[Key], loader: Loader) -> dict[Key, object]:
+    async def load(
+        self, keys: Collection[K], loader: Callable[[list[K]], Awaitable[dict[K, _Entry]]]
+    ) -> dict[K, object]:
         """The values of these keys; absent ones are not in the answer.
 
         A key that another caller is loading is waited for, not loaded again. If that caller fails,
         is cancelled or finds nothing (it was too early), the waiting one loads for itself.
         """
-        found: dict[Key, object] = {}
-        wanted = []
+        found: dict[K, object] = {}
+        wanted: list[K] = []
         for key in dict.fromkeys(keys):
             value = self.find(key)
             if value is None:
@@ -119,10 +123,12 @@ class Cache:
             rejected=self._rejected,
         )
 
-    async def _load_own(self, keys: list[Key], loader: Loader) -> dict[Key, object]:
-        done: asyncio.Future[dict[Key, object]] = asyncio.get_running_loop().create_future()
+    async def _load_own(
+        self, keys: list[K], loader: Callable[[list[K]], Awaitable[dict[K, _Entry]]]
+    ) -> dict[K, object]:
+        done: asyncio.Future[dict[Any, object]] = asyncio.get_running_loop().create_future()
         self._loads.update(dict.fromkeys(keys, done))
-        values: dict[Key, object] = {}
+        values: dict[K, object] = {}
         try:
             loaded = await loader(keys)
             for key, (value, bytes) in loaded.items():

@@ -57,7 +57,8 @@ METADATA_CACHE_BYTES = Setting(
     default=64 << 20,
     unit="bytes",
     least=0,
-    help="How much memory the cache of table metadata may take.",
+    help="How much memory the cache of table metadata may take. If one file is larger than all of "
+    "it, the last such file is kept besides, unless this is 0.",
 )
 ANSWERS_CACHE_BYTES = Setting(
     name="answers.cache-bytes",

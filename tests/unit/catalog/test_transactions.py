@@ -1,12 +1,17 @@
 """Commits to several tables: all of them or none."""
 
 import asyncio
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from headgate.catalog import relation_commits
+from headgate.catalog import relation_commits, table_commits
+from headgate.catalog.entities import Kind
+from headgate.catalog.relations import find_relation
+from headgate.catalog.versions import changed_table
 from headgate.errors import StorageUnavailable
+from headgate.model.names import Identifier
 from headgate.testing.kernels import Held
 from tests.unit.catalog.lakes import (
     Answer,
@@ -234,3 +239,41 @@ async def test_a_repeated_transaction_is_done_even_if_its_tables_are_gone(node: 
     await node.delete("namespaces/a/tables/t")
 
     assert (await node.post(PATH, changes(setting("t", k="1")), key=key)).status == 204
+
+
+async def test_a_large_transaction_keeps_less_in_the_database(
+    world: World, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is stored is compressed in one step; the rest is read from its files."""
+    monkeypatch.setattr(table_commits, "TRANSACTION_MEMOS_BYTES_MAX", 1_500)
+    for name in ("t", "u"):
+        await node.table(name)
+    await node.made(PATH, changes(setting("t", k="1"), setting("u", k="2")))
+    other = await world.node()
+    opened = await other.opened()
+    found = [
+        await find_relation(opened, Identifier(("a",), name), Kind.TABLE) for name in ("t", "u")
+    ]
+
+    assert [bool(one.entity.metadata) for one in found] == [True, False]
+    assert await properties(other, "t", "u") == ["1", "2"]
+
+
+async def test_others_have_their_turn_while_a_transaction_is_prepared(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changes of large tables take their time, and a transaction has many."""
+    for name in ("t", "u"):
+        await node.table(name)
+    monkeypatch.setattr(table_commits, "TURN_SECONDS", 0)
+    log: list[str] = []
+
+    def noted(*arguments: Any) -> Any:
+        log.append("change")
+        asyncio.get_running_loop().call_soon(log.append, "others")
+        return changed_table(*arguments)
+
+    monkeypatch.setattr(table_commits, "changed_table", noted)
+    await node.made(PATH, changes(setting("t", k="1"), setting("u", k="2")))
+
+    assert log == ["change", "others"] * 2

@@ -101,6 +101,7 @@ def etag(service: Service, table: Relation, identifier: Identifier, form: Repres
     """Names a state of a table in one form.
 
     Credentials belong to the form while they last, and so does the name where it is told who signs.
+    Of a realm it says nothing: clients compare it with others of the same path only.
     """
     storage = service.lake.storage
     vended = storage.credential_generation(table.entity.location) if form.vended else ""
@@ -115,7 +116,7 @@ async def _answer(
     form: Representation,
     credentials: list[StorageCredential],
 ) -> Response:
-    key = (form.letter, table.entry.object)
+    key = (form.letter, table.entry.object, table.opened.realm.id)
     is_lasting = not credentials and not form.signed
     found = service.answers.ask(key) if is_lasting else None
     body = cast("bytes | list[bytes] | None", found)

@@ -5,10 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from headgate.catalog.entities import Kind
 from headgate.catalog.ports import StorageCredential
+from headgate.catalog.relations import find_relation
 from headgate.errors import StorageUnavailable
-from headgate.http.iceberg.answers import is_among
+from headgate.http.iceberg.answers import is_among, table_answer
 from headgate.http.iceberg.delegation import Representation
+from headgate.model.names import Identifier
 from headgate.storage.options import S3Options, StorageOptions
 from tests.unit.catalog.lakes import (
     Answer,
@@ -319,3 +322,21 @@ async def test_answers_are_made_once(world: World, node: Node) -> None:
 
     assert first == second
     assert node.service.answers.statistics().entries == misses
+
+
+async def test_an_answer_is_never_that_of_another_realm(node: Node) -> None:
+    """Ids are unique in a realm; a realm may come from elsewhere."""
+    await node.table()
+    name = Identifier(("a",), "t")
+    opened = await node.opened()
+    table = await find_relation(opened, name, Kind.TABLE)
+    other = table._replace(
+        opened=opened._replace(realm=node.kernel.realm("elsewhere")),
+        entity=msgspec.structs.replace(table.entity, metadata_location="elsewhere"),
+    )
+    first, second = [
+        await table_answer(node.service, one, name, Representation()) for one in (table, other)
+    ]
+
+    assert first.key != second.key
+    assert first.body != second.body
