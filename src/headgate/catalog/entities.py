@@ -17,7 +17,7 @@ class Kind(IntEnum):
     FUNCTION = 5
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
+class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The value of a name: which entity it is, and the object that holds its present state."""
 
     kind: Kind

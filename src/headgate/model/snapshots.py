@@ -44,7 +44,7 @@ class Snapshot(Struct, frozen=True, rename="kebab"):
         return self.parent_snapshot_id not in {None, -1}
 
 
-class Ref(Struct, frozen=True, rename="kebab"):
+class Ref(Struct, frozen=True, gc=False, rename="kebab"):
     """A branch or a tag."""
 
     snapshot_id: Int64

@@ -38,7 +38,7 @@ CLOCK_SKEW_MS_MAX = 60_000  # readers refuse logs that run backwards by more
 NO_SNAPSHOT = -1
 
 
-class TableMetadata(Struct, frozen=True, kw_only=True):
+class TableMetadata(Struct, frozen=True, kw_only=True, gc=False):
     """One version of a table."""
 
     format_version: int

@@ -29,6 +29,8 @@ from headgate.limits import (
 )
 from headgate.server.listening import Place
 
+COLLECTIONS_BEFORE_FULL = 100  # of the middle generation; Python's own number is 10
+
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -147,6 +149,15 @@ def _allow_connections() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
+def _collect_seldom() -> None:
+    """Full collections stop everybody: a millisecond for each thousand answers and tables that
+    caches hold. Cycles are rare here and die young, in the collections before."""
+    gc.collect()
+    gc.freeze()  # what lives as long as the process is not looked at again and again
+    young, middle, _ = gc.get_threshold()
+    gc.set_threshold(young, middle, COLLECTIONS_BEFORE_FULL)
+
+
 class _Stopped(Exception):
     """Stopped before it served."""
 
@@ -165,8 +176,7 @@ async def _serve(
         raise _Stopped from None
     stopping.opened()
     try:
-        gc.collect()
-        gc.freeze()  # what lives as long as the process is not looked at again and again
+        _collect_seldom()
         place = listener.getsockname()
         server = GranianServer(application, listener)
         serving = asyncio.create_task(server.serve())

@@ -1,5 +1,6 @@
 """Metadata files of tables: read, refused, written, and what survives."""
 
+import gc
 import json
 from typing import Any
 
@@ -393,3 +394,11 @@ def test_a_metadata_file_is_named_by_its_uuid_and_place() -> None:
     assert metadata.current_snapshot_id == 1
     assert metadata.last_updated_ms == START_MS + 1_000
     assert previous_files(metadata) == [FILE]
+
+
+def test_the_garbage_collector_looks_at_no_table() -> None:
+    """Caches hold very many of them, and a full collection would stop everybody."""
+    metadata = with_snapshots(3)
+
+    assert not gc.is_tracked(parse(encode(metadata)))
+    assert not gc.is_tracked(metadata.refs["main"])
