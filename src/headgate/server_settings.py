@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
-from uuid import UUID
 
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.lake import LakeOptions
@@ -142,7 +141,12 @@ def uuids() -> Callable[[], str]:
         while True:
             chance = secrets.token_bytes(16 * UUIDS_AT_ONCE)
             for at in range(0, len(chance), 16):
-                yield str(UUID(bytes=chance[at : at + 16], version=4))
+                digits = chance[at : at + 16].hex()
+                variant = "89ab"[chance[at + 8] & 3]
+                yield (
+                    f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}"
+                    f"-{variant}{digits[17:20]}-{digits[20:]}"
+                )
 
     return made().__next__
 

@@ -1,13 +1,14 @@
-"""Keys that a server makes for itself."""
+"""Keys and names that a server makes for itself."""
 
 import os
 import stat
 from pathlib import Path
+from uuid import RFC_4122, UUID
 
 import pytest
 
 from headgate.errors import BadSetting
-from headgate.server_settings import KEY_BYTES, own_key
+from headgate.server_settings import KEY_BYTES, UUIDS_AT_ONCE, own_key, uuids
 
 
 def test_a_key_is_made_once(tmp_path: Path) -> None:
@@ -55,3 +56,14 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(BadSetting, match=r"cannot be read or made .*set token\.secret"):
         own_key(tmp_path / "keys" / "token.key")
+
+
+def test_uuids_are_random_ones() -> None:
+    """Of version 4, written as everybody writes them, and never the same twice."""
+    new_uuid = uuids()
+    made = {new_uuid() for _ in range(3 * UUIDS_AT_ONCE)}
+
+    assert len(made) == 3 * UUIDS_AT_ONCE
+    for text in made:
+        uuid = UUID(text)
+        assert (uuid.version, uuid.variant, str(uuid)) == (4, RFC_4122, text)

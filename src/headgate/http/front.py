@@ -155,9 +155,9 @@ class Front:
             route, template = None, UNMATCHED
             response = _unmatched(match, request)
         body = await self._ready(response, request)
-        headers = [
+        headers = tuple(
             (name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers
-        ]
+        )
         return Answer(
             request.method,
             request.path,

@@ -53,10 +53,11 @@ class Place(NamedTuple):
 
     def holds(self, other: "Place") -> bool:
         """Whole segments are compared: `/a/b` does not hold `/a/bc`."""
-        depth = len(self.segments)
-        return self == other._replace(segments=other.segments[:depth])
+        scheme, authority, segments = self
+        return (scheme, authority) == other[:2] and segments == other.segments[: len(segments)]
 
 
+@lru_cache(LOCATIONS_KNOWN_MAX)
 def normalize(location: str) -> str:
     """The one spelling of the location of a table or view that is compared with others."""
     return str(_chosen_place(location))
@@ -122,6 +123,7 @@ def metadata_paths(properties: Mapping[str, str], location: str) -> list[str]:
     return paths
 
 
+@lru_cache(LOCATIONS_KNOWN_MAX)
 def _chosen_place(location: str) -> Place:
     """The place of what a client chose for a table. It has to suit all clients, so more is refused
     than in the names of files, which are there already and are taken literally."""
