@@ -8,11 +8,13 @@ import itertools
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import pytest
 
-from headgate.testing.headgate_server import HeadgateServer
+from headgate.testing.headgate_server import HeadgateServer, environment
 
 CONFORMANCE = (
     *("callers", "histories", "kernel_commits", "kernel_crashes", "kernel_indexes", "kernel_logs"),
@@ -54,7 +56,19 @@ def headgate_catalog(headgate_server: HeadgateServer) -> HeadgateCatalog:
     """A new, empty catalog."""
     name = f"test_{next(_numbers)}"
     data = headgate_server.folder / "data"
-    command = [sys.executable, "-m", "headgate", "catalog", "create", name, "--data", str(data)]
-    subprocess.run(command, check=True, capture_output=True)  # noqa: S603  our own command line
+    create_catalog(name, data)
     location = f"file://{data}/warehouses/default=2E{name}"
     return HeadgateCatalog(headgate_server.iceberg_url, name, location)
+
+
+def create_catalog(name: str, data: Path) -> None:
+    """Make a catalog in this store, whatever store the settings of the user name."""
+    command = [
+        *(sys.executable, "-m", "headgate", "catalog", "create", name, "--metalake", "default"),
+        *("--data", str(data), "--backend", f"sqlite://{quote(str(data / 'headgate.db'))}"),
+    ]
+    done = subprocess.run(  # noqa: S603  our own command line
+        command, env=environment(), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"headgate catalog create ended with {done.returncode}: {done.stderr}")
