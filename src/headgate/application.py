@@ -40,6 +40,7 @@ from headgate.planning.planner import WORKER as PLANNING
 from headgate.planning.planner import Planner
 from headgate.server_settings import (
     bootstrap_catalog,
+    check_writable,
     front_options,
     lake_options,
     pool_options,
@@ -79,7 +80,8 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             numbers = SharedMeasures(measures, shared, clock)
             await stack.enter_async_context(numbers.kept())
             if settings[BOOTSTRAP] and not settings[READ_ONLY]:
-                await bootstrap(kernel, settings[BOOTSTRAP_METALAKE], bootstrap_catalog(settings))
+                first = bootstrap_catalog(settings)
+                await bootstrap(kernel, settings[BOOTSTRAP_METALAKE], first, check_writable)
             await settle_separator(
                 kernel, settings[SCHEMA_SEPARATOR], writable=not settings[READ_ONLY]
             )

@@ -13,7 +13,7 @@ from headgate.catalog.nesting import SEPARATOR
 from headgate.errors import BadRequest, BadSetting
 from headgate.http.front import FrontOptions
 from headgate.http.origins import hosts_of
-from headgate.model.locations import normalize
+from headgate.model.locations import normalize, scheme_of
 from headgate.model.separators import Governance, check_separator
 from headgate.settings import catalogs, object_stores, server, storage, store
 from headgate.settings.setting import Settings
@@ -99,6 +99,29 @@ def check_warehouse(settings: Settings) -> None:
                 why=error.why,
                 fix="Choose another directory with --data, or set bootstrap.warehouse",
             ) from error
+
+
+def check_writable(location: str) -> None:
+    """Refuse a local folder for tables that cannot be made or written; nothing is made here."""
+    if scheme_of(location) != "file":
+        return
+    folder = existing(Path(normalize(location).removeprefix("file://")))
+    if not is_writable(folder):
+        raise BadSetting(
+            f"tables cannot lie in {location}",
+            why=f"{folder} is no folder that this user can write",
+            fix="Let this user write there, or choose another warehouse",
+        )
+
+
+def existing(path: Path) -> Path:
+    """This path if it is there, else the nearest above it that is."""
+    return next(one for one in (path, *path.parents) if os.path.exists(one))  # noqa: PTH110  no error
+
+
+def is_writable(folder: Path) -> bool:
+    """Whether files can be made in it."""
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
 
 
 def check_endpoints(settings: Settings) -> None:

@@ -7,7 +7,6 @@ from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
-from urllib.parse import unquote
 
 from headgate.backends.memory import MemoryBackend
 from headgate.backends.sqlite.backend import SqliteBackend
@@ -29,7 +28,7 @@ from headgate.settings.store import (
     POSTGRESQL_TIMEOUT,
     SQLITE_BUSY_TIMEOUT,
 )
-from headgate.settings.urls import mask, scheme
+from headgate.settings.urls import mask, scheme, sqlite_file
 
 DATABASE_FILE = "headgate.db"
 
@@ -75,7 +74,7 @@ def database_file(settings: Settings) -> Path | None:
     url = settings[BACKEND]
     if not url:
         return settings[DATA].absolute() / DATABASE_FILE
-    return Path("/" + _path_of(url)) if scheme(url) == "sqlite" else None
+    return sqlite_file(url)
 
 
 def is_there(path: Path) -> bool:
@@ -97,27 +96,15 @@ def _memory(_url: str, _settings: Settings, *, create: bool) -> Backend:
 
 
 def _sqlite_url(url: str, settings: Settings, *, create: bool) -> Backend:
-    path = _path_of(url)
-    if not path:
+    path = sqlite_file(url)
+    if path is None:
         raise BadSetting(
             f"backend {mask(url)!r} cannot be used",
             why="it names no file by its absolute path",
             fix="Write an absolute path as in sqlite:///absolute/path/headgate.db, "
             "and ? # % in it as %3F %23 %25",
         )
-    return _sqlite(Path("/" + path), settings, create=create)
-
-
-def _path_of(url: str) -> str:
-    """The path in this URL without its first slash, empty if there is none that can be used."""
-    prefix = "sqlite:///"
-    if not url.startswith(prefix) or "?" in url or "#" in url:
-        return ""
-    try:
-        path = unquote(url.removeprefix(prefix), errors="strict").lstrip("/")
-    except UnicodeDecodeError:
-        return ""
-    return "" if "\0" in path else path
+    return _sqlite(path, settings, create=create)
 
 
 def _sqlite(path: Path, settings: Settings, *, create: bool) -> Backend:

@@ -71,6 +71,18 @@ def test_a_server_on_another_store_is_named(tmp_path: Path) -> None:
     assert f"on another store: {store}, not sqlite://{tmp_path}/other/headgate.db;" in line
 
 
+def test_a_store_is_known_by_any_of_its_names(tmp_path: Path) -> None:
+    """Also if its server was told a relative one."""
+    with HeadgateServer(tmp_path, "--data", "lake") as server:
+        port = ("--set", f"http.port={server.url.rpartition(':')[2]}")
+        url = f"sqlite:///{tmp_path}/lake/headgate.db"  # one slash too many
+        assert Headgate(["--data", "lake"], tmp_path).json("doctor", *port)["healthy"]
+        assert Headgate(["--backend", url], tmp_path).json("doctor", *port)["healthy"]
+        out, _ = Headgate(["--data", "other"], tmp_path).run("doctor", *port, expect=1)
+
+    assert "and on another store" in out
+
+
 def test_an_empty_directory_stays_empty(tmp_path: Path) -> None:
     """Looking makes nothing."""
     out, err = Headgate(["--data", str(tmp_path)], tmp_path).run("doctor", *ANY_PORT)

@@ -32,6 +32,7 @@ def started(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
         (["--port=0", "--set", "token.secret=short"], "it is shorter than 32 bytes"),
         (["--port=0", "--set", "bootstrap.warehouse=nonsense"], "nonsense"),
         (["--port=0", "--set", "http.portt=1"], "the nearest known name is 'http.port'"),
+        (["--port=0", "--set", "bootstrap.warehouse=file:///dev/null/w"], "/dev/null is no folder"),
         (["--port=70000"], "is not a whole number from 0 to 65535"),
         (["--host=0.0.0.0"], "or say --insecure"),
         (["--host=192.0.2.1", "--insecure"], "it is no address of this machine"),
@@ -77,6 +78,29 @@ def test_a_port_in_use_is_one_line_and_exit_code_2(tmp_path: Path, processes: st
     problem = json.loads(done.stderr)["error"]
     assert problem["type"] == "BadSetting"
     assert "another program listens there" in problem["message"]
+
+
+def test_another_headgate_on_the_port_is_named(tmp_path: Path) -> None:
+    """With its store: perhaps it is the one that was to be started."""
+    with HeadgateServer(tmp_path) as server:
+        done = started(tmp_path / "other", f"--port={server.url.rpartition(':')[2]}")
+
+    store = f"sqlite://{tmp_path}/data/headgate.db"
+    assert done.returncode == 2
+    assert f"cannot be used: another Headgate on the store {store} serves there" in done.stderr
+
+
+def test_a_warehouse_that_is_not_used_is_said(tmp_path: Path) -> None:
+    """The first start decided where tables lie; the same one again is no news."""
+    with HeadgateServer(tmp_path) as first:
+        lies = f"file://{first.warehouse}"
+    with HeadgateServer(tmp_path, "--set", f"bootstrap.warehouse={lies}/") as same:
+        assert "is not used" not in same.said()
+    with HeadgateServer(tmp_path, "--set", "bootstrap.warehouse=s3://b/w") as server:
+        pass
+
+    assert "bootstrap.warehouse is not used: catalog default.main was made before" in server.said()
+    assert f"and its tables lie in {lies};" in server.said()
 
 
 def test_a_bad_separator_is_found_before_a_store_is_made(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from uuid import RFC_4122, UUID
 import pytest
 
 from headgate.errors import BadSetting
-from headgate.server_settings import KEY_BYTES, UUIDS_AT_ONCE, own_key, uuids
+from headgate.server_settings import KEY_BYTES, UUIDS_AT_ONCE, check_writable, own_key, uuids
 
 
 def test_a_key_is_made_once(tmp_path: Path) -> None:
@@ -56,6 +56,17 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(BadSetting, match=r"cannot be read or made .*set token\.secret"):
         own_key(tmp_path / "keys" / "token.key")
+
+
+def test_a_folder_for_tables_is_looked_at_and_not_made(tmp_path: Path) -> None:
+    """It may be made later; below a file it cannot. Object stores are not looked at."""
+    (tmp_path / "file").write_bytes(b"")
+    check_writable(f"file://{tmp_path}/a/b")
+    check_writable("s3://bucket/w")
+
+    with pytest.raises(BadSetting, match=f"{tmp_path}/file is no folder that this user can write"):
+        check_writable(f"file://{tmp_path}/file/w")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_uuids_are_random_ones() -> None:

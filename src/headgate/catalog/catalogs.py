@@ -234,10 +234,16 @@ def _undone(
     return _applied(now, {field: getattr(before, field) for field in ours}, separator)
 
 
-async def bootstrap(kernel: Kernel, metalake: str, catalog: CatalogEntity) -> None:
+async def bootstrap(
+    kernel: Kernel,
+    metalake: str,
+    catalog: CatalogEntity,
+    check: Callable[[str], None] = lambda _: None,
+) -> None:
     """Give a fresh store its first metalake and catalog; a store that has any is left alone.
 
-    Several nodes may start at once, and one may have stopped half-way: each completes it.
+    Several nodes may start at once, and one may have stopped half-way: each completes it. `check`
+    refuses a warehouse that cannot be used.
     """
     realms = await kernel.realms.list()
     if not realms:
@@ -250,5 +256,6 @@ async def bootstrap(kernel: Kernel, metalake: str, catalog: CatalogEntity) -> No
     if realm is None or realm.state is not RealmState.ACTIVE:
         return  # it is another store, or somebody switched the metalake off
     if not await list_catalogs(kernel, metalake):
+        check(catalog.warehouse)
         with suppress(CatalogExists):  # another node was faster
             await create_catalog(kernel, metalake, catalog)

@@ -13,13 +13,14 @@ from headgate.catalog.catalogs import find_catalog
 from headgate.cli.output import printable, to_json
 from headgate.errors import HeadgateError, NotFound
 from headgate.server_settings import bootstrap_catalog
-from headgate.settings.catalogs import BOOTSTRAP_CATALOG, BOOTSTRAP_METALAKE
+from headgate.settings.catalogs import BOOTSTRAP_CATALOG, BOOTSTRAP_METALAKE, BOOTSTRAP_WAREHOUSE
 from headgate.settings.server import READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.settings.store import BACKEND, DATA
 from headgate.settings.urls import mask
 from headgate.wiring import DATABASE_FILE, open_kernel
 
+UNKNOWN = "unknown: "
 SNIPPETS = """\
 pyiceberg   load_catalog("headgate", type="rest", uri="{url}/iceberg")
 Spark       spark.sql.catalog.headgate=org.apache.iceberg.spark.SparkCatalog
@@ -80,6 +81,18 @@ def banner(settings: Settings, url: str, *, temporary: bool) -> Banner:
     )
 
 
+def unused_warehouse(settings: Settings, tables: str) -> str:
+    """What to say if the operator chose a warehouse, and the tables lie elsewhere; else empty."""
+    chosen = settings[BOOTSTRAP_WAREHOUSE].rstrip("/")
+    if not chosen or tables in {"", chosen} or tables.startswith(UNKNOWN):
+        return ""
+    name = CatalogName(settings[BOOTSTRAP_METALAKE], settings[BOOTSTRAP_CATALOG])
+    return (
+        f"bootstrap.warehouse is not used: catalog {name} was made before, and its tables lie in "
+        f"{tables}; `headgate catalog create NAME --warehouse URL` makes one elsewhere"
+    )
+
+
 def is_in_memory(settings: Settings) -> bool:
     """Nobody but the process that made the store can see it."""
     return settings[BACKEND] == "memory:"
@@ -101,4 +114,4 @@ async def _warehouse(settings: Settings) -> str:
     except NotFound:
         return ""
     except HeadgateError as error:
-        return f"unknown: {error}"  # the server runs; what is wrong it will say itself
+        return f"{UNKNOWN}{error}"  # the server runs; what is wrong it will say itself

@@ -22,7 +22,7 @@ from headgate.errors import BadRequest
 from headgate.model.locations import normalize
 from headgate.model.physical import path_segment
 from headgate.model.separators import Governance, check_separator
-from headgate.server_settings import local_location
+from headgate.server_settings import check_writable, local_location
 from headgate.settings.catalogs import BOOTSTRAP_METALAKE, SCHEMA_GOVERNANCE, SCHEMA_SEPARATOR
 from headgate.settings.store import DATA
 
@@ -131,6 +131,7 @@ def create(  # noqa: PLR0913  one argument for each option
     )
     for location in (place, *allow):  # before a store is made
         normalize(location)
+    check_writable(place)
     made = with_kernel(run, lambda kernel: create_catalog(kernel, lake, new), writable=True)
     _answer(run, made, "created")
 

@@ -1,7 +1,6 @@
 """`headgate doctor`: looks at everything a server needs, and says what to do about it."""
 
 import asyncio
-import os
 import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator
@@ -20,7 +19,7 @@ from headgate.errors import ClockRefused, HeadgateError, StoreNotFound
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import REALMS_KEY, RealmState
 from headgate.model.locations import normalize, scheme_of
-from headgate.server_settings import storage_options, uuids
+from headgate.server_settings import existing, is_writable, storage_options, uuids
 from headgate.settings.setting import Settings
 from headgate.settings.store import BACKEND, DATA
 from headgate.settings.urls import mask
@@ -76,11 +75,11 @@ def _settings(settings: Settings) -> Finding:
 def _data(settings: Settings) -> Iterator[Finding]:
     """The data directory: there or to be made, with room, its keys for the owner only."""
     data = settings[DATA].absolute()
-    existing = _existing(data)
-    free = shutil.disk_usage(existing).free
+    above = existing(data)
+    free = shutil.disk_usage(above).free
     roomy = free >= FREE_BYTES_WANTED
     advice = "" if roomy else "; make room, or choose another directory with --data"
-    yield Finding("disk", roomy, f"{free >> 20:,} MiB are free in {existing}{advice}")
+    yield Finding("disk", roomy, f"{free >> 20:,} MiB are free in {above}{advice}")
     try:
         for key in sorted((data / "keys").iterdir()):
             yield _key(key)
@@ -137,17 +136,12 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
 
 def _new_database(file: Path) -> Finding:
     """What would become of a file that is not there: it is not made here."""
-    folder = _existing(file.parent)
-    if folder.is_dir() and os.access(folder, os.W_OK | os.X_OK):
+    folder = existing(file.parent)
+    if is_writable(folder):
         text = f"{file} is not there; `headgate serve` makes it, and {folder} can be written"
         return Finding("database", ok=True, text=text)
     text = f"{file} cannot be made: {folder} cannot be written; choose another place with --data"
     return Finding("database", ok=False, text=text)
-
-
-def _existing(path: Path) -> Path:
-    """This path if it is there, else the nearest above it that is."""
-    return next(one for one in (path, *path.parents) if is_there(one))
 
 
 async def _clock(settings: Settings) -> Finding:

@@ -6,13 +6,14 @@ from typing import TypeVar
 import msgspec
 
 from headgate.cli.finding import Finding
-from headgate.errors import BadSetting
+from headgate.errors import BadSetting, HeadgateError
 from headgate.http.management.health import Health
 from headgate.http.management.routes import SettingList
-from headgate.server.listening import listen
+from headgate.server.listening import TAKEN, listen
 from headgate.settings.server import HTTP_HOST, HTTP_PORT
 from headgate.settings.setting import Settings
 from headgate.settings.store import BACKEND, DATA
+from headgate.settings.urls import sqlite_file
 from headgate.wiring import DATABASE_FILE
 
 ANSWER_SECONDS_MAX = 2.0
@@ -33,11 +34,27 @@ def found_on_port(settings: Settings) -> Finding:
     return Finding("port", ok=True, text=f"{host}:{port} is free")
 
 
+def with_listener(settings: Settings, error: HeadgateError) -> HeadgateError:
+    """The same error; if the port is taken by another Headgate, it says so."""
+    if error.why != TAKEN:
+        return error
+    host, port = settings[HTTP_HOST], settings[HTTP_PORT]
+    health = _asked(host, port, "/health/live", Health)
+    if health is None or health.status != "up":
+        return error
+    store = _store(_asked_settings(host, port))
+    which = f" on the store {store}" if store else ""
+    return BadSetting(error.what, why=f"another Headgate{which} serves there", fix=error.fix)
+
+
 def _whose(settings: Settings, place: str, others: dict[str, str]) -> Finding:
     own = {value.setting.name: value.shown for value in settings}
-    own[DATA.name] = str(settings[DATA].absolute())
     ours, theirs = _store(own), _store(others)
-    if not theirs or ours == theirs:
+    if not theirs:
+        return Finding(
+            "port", ok=True, text=f"a Headgate serves on {place}; of which store is unknown"
+        )
+    if ours == theirs:
         return Finding("port", ok=True, text=f"a Headgate serves on {place}")
     text = f"a Headgate serves on {place}, and on another store: {theirs}, not {ours}; "
     return Finding("port", ok=False, text=text + "choose another port, or name that store")
@@ -47,7 +64,8 @@ def _store(shown: dict[str, str]) -> str:
     """The store that settings name, without passwords; empty if they do not tell."""
     backend, data = shown.get(BACKEND.name, ""), shown.get(DATA.name, "")
     if backend:
-        return backend
+        file = sqlite_file(backend)
+        return f"sqlite://{file}" if file else backend
     return f"sqlite://{data}/{DATABASE_FILE}" if data.startswith("/") else ""
 
 

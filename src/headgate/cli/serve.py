@@ -1,6 +1,7 @@
 """`headgate serve`: the catalog as a server, in the foreground."""
 
 import functools
+import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +12,9 @@ import click
 
 from headgate.application import load_application
 from headgate.cli import logs
-from headgate.cli.banner import banner, is_in_memory
+from headgate.cli.banner import banner, is_in_memory, unused_warehouse
 from headgate.cli.options import Run, shared
+from headgate.cli.port import with_listener
 from headgate.clock import SystemClock
 from headgate.errors import BadSetting, HeadgateError
 from headgate.http.front import Front
@@ -22,6 +24,8 @@ from headgate.server_settings import check_endpoints, check_warehouse, lake_opti
 from headgate.settings import catalogs, server, store
 from headgate.settings.loading import restore
 from headgate.settings.setting import Settings
+
+logger = logging.getLogger(__name__)
 
 
 class NotStarted(Exception):
@@ -79,6 +83,8 @@ def _serve(run: Run, *, temporary: bool) -> None:
             said.announce_as_json()
         else:
             said.announce()
+        if unused := unused_warehouse(settings, said.tables):
+            logger.warning(unused)
 
     try:
         serve_application(
@@ -92,7 +98,7 @@ def _serve(run: Run, *, temporary: bool) -> None:
     except HeadgateError as error:
         if started:
             raise
-        raise NotStarted(error) from error
+        raise NotStarted(with_listener(settings, error)) from error
 
 
 def check_settings(settings: Settings) -> None:

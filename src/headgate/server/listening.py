@@ -7,6 +7,8 @@ from typing import Any
 from headgate.errors import BadSetting
 from headgate.limits import BACKLOG_CONNECTIONS, PORT_MAX
 
+TAKEN = "another program listens there"
+
 
 class Listener:
     """A listening socket, and the host as it was asked for."""
@@ -93,7 +95,7 @@ def _why_not(host: str, port: str | int, error: OSError) -> BadSetting:
     if error.errno == errno.EADDRINUSE:
         return BadSetting(
             f"port {port} on {host} cannot be used",
-            why="another program listens there",
+            why=TAKEN,
             fix="Stop it, or choose another with --port; --port 0 takes any that is free",
         )
     if error.errno == errno.EACCES:

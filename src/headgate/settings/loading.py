@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 
 from headgate.errors import BadSetting
 from headgate.settings.setting import PREFIX, Raw, Setting, Settings, Value
+from headgate.settings.store import BACKEND, DATA
 from headgate.settings.table import SETTINGS
+from headgate.settings.urls import sqlite_file
 
 T = TypeVar("T")
 
@@ -42,6 +44,9 @@ def load(
         for name, raw in pairs:
             setting = find(name)
             values[setting.name] = Value(setting, _parse(setting, raw, source), source)
+    file_named = sqlite_file(values[BACKEND.name].value)
+    if file_named is not None and values[DATA.name].source == "default":
+        values[DATA.name] = Value(DATA, file_named.parent, "backend")
     return Settings(values)
 
 

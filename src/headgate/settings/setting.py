@@ -92,6 +92,8 @@ class Setting(Generic[T]):
             if text.lower() not in _BOOLEANS:
                 raise ValueError
             return _BOOLEANS[text.lower()]
+        if self.type is Path and not text:
+            raise ValueError
         value: object = self.type(text)  # type: ignore[call-arg]  # text suits the other four
         return _expanded(value) if isinstance(value, Path) else value
 
@@ -100,7 +102,7 @@ class Setting(Generic[T]):
             return self.least <= value <= self.most and value != math.inf
         if self.choices:
             return value in self.choices
-        if value == Path() or (value == "" and self.default):
+        if value == "" and self.default:
             return False
         return not _UNUSABLE.search(str(value))
 
@@ -137,6 +139,6 @@ class Settings:
 
 def _expanded(path: Path) -> Path:
     try:
-        return path.expanduser()
+        return path.expanduser().absolute()
     except RuntimeError as error:  # `~somebody`, whom this machine does not know
         raise ValueError from error

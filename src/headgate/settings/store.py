@@ -20,7 +20,8 @@ DATA = Setting(
     name="data",
     type=Path,
     default=lambda: platformdirs.user_data_path("headgate", appauthor=False),
-    default_help="the platform's user data directory",
+    default_help="the directory of the SQLite file that `backend` names, else the platform's user "
+    "data directory",
     help="The directory of everything embedded, `headgate.db` first.",
 )
 BACKEND = Setting(
@@ -29,7 +30,7 @@ BACKEND = Setting(
     default="",
     default_help="the SQLite file `headgate.db` in the data directory",
     help="Where everything is stored: `sqlite:///PATH`, `postgresql://USER:PASSWORD@HOST/DATABASE` "
-    "or `memory:`.",
+    "or `memory:`. A path is absolute: `sqlite:///x/y.db` and `sqlite:////x/y.db` are the same.",
     url=True,
 )
 CACHE_SIZE = Setting(

@@ -19,6 +19,7 @@ from headgate.catalog.openings import CATALOG_POINTER
 from headgate.errors import (
     BadName,
     BadRequest,
+    BadSetting,
     CatalogExists,
     CatalogNotFound,
     LocationTaken,
@@ -43,6 +44,20 @@ async def test_a_fresh_store_gets_a_metalake_and_a_catalog(world: World) -> None
     assert (found.name, found.warehouse, found.properties) == ("main", "/w", {"k": "v"})
     assert found.id
     assert [realm.name for realm in await kernel.realms.list()] == [METALAKE]
+
+
+async def test_a_place_that_cannot_be_used_is_refused_only_when_it_is_needed(world: World) -> None:
+    """A store that has its catalog starts, whatever became of the settings."""
+    kernel = await world.rig.open(types=CATALOG_TYPES)
+
+    def refuse(place: str) -> None:
+        raise BadSetting(place)
+
+    with pytest.raises(BadSetting, match="/w"):
+        await bootstrap(kernel, METALAKE, catalog(), refuse)
+    assert await list_catalogs(kernel, METALAKE) == []
+    await bootstrap(kernel, METALAKE, catalog())
+    await bootstrap(kernel, METALAKE, catalog(), refuse)
 
 
 async def test_nodes_that_start_at_once_make_one(world: World) -> None:

@@ -106,6 +106,16 @@ def test_a_place_of_another_catalog_is_not_allowed(capsys: Capture, store: list[
     assert "catalog default.a" in problem["message"]
 
 
+def test_without_a_directory_tables_lie_beside_the_sqlite_file(
+    capsys: Capture, store: list[str], tmp_path: Path
+) -> None:
+    """And not in the store that is used when nobody names one."""
+    url = f"sqlite://{store[1]}/headgate.db"
+    made = as_json(capsys, "create", "a", "--backend", url)
+
+    assert made["warehouse"] == f"file://{tmp_path}/warehouses/default=2Ea"
+
+
 def test_another_metalake_has_catalogs_of_its_own(capsys: Capture, store: list[str]) -> None:
     """`--metalake` names it."""
     assert run(["realm", "create", "other", *store]) == 0
@@ -123,6 +133,7 @@ def test_another_metalake_has_catalogs_of_its_own(capsys: Capture, store: list[s
         (["create", "a.b"], 2, "BadRequest"),
         (["create", ""], 2, "BadName"),
         (["create", "b", "--warehouse", "nonsense"], 2, None),
+        (["create", "b", "--warehouse", "file:///dev/null/w"], 2, "BadSetting"),
         (["create", "b", "--metalake", "nobody"], 1, "RealmNotFound"),
         (["create", "b", "--warehouse", "s3://b/w/inside"], 1, "LocationTaken"),
         (["create", "b", "--allow", "s3://b/w/inside"], 1, "LocationTaken"),

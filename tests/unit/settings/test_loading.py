@@ -53,6 +53,25 @@ def test_later_sources_win() -> None:
     ]
 
 
+def test_everything_lies_beside_a_sqlite_file_that_is_named() -> None:
+    """Unless somebody chose another directory; a path is absolute with any number of slashes."""
+    for url in ("sqlite:///x/y.db", "sqlite:////x/y.db"):
+        settings = load(flags={"backend": url})
+        assert (settings[DATA], source_of(settings, "data")) == (Path("/x"), "backend")
+        assert load(flags={"backend": url, "data": "/d"})[DATA] == Path("/d")
+    assert load(flags={"backend": "memory:"})[DATA] == load()[DATA]
+
+
+def test_a_directory_is_kept_by_its_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads it elsewhere means the same."""
+    monkeypatch.chdir(tmp_path)
+
+    assert load(flags={"data": "lake"})[DATA] == tmp_path / "lake"
+    assert load(flags={"data": "."})[DATA] == tmp_path
+
+
 def test_dots_and_dashes_are_underscores_in_the_environment() -> None:
     """`postgresql.connections-max` is HEADGATE_POSTGRESQL_CONNECTIONS_MAX."""
     settings = load(environ={"HEADGATE_POSTGRESQL_CONNECTIONS_MAX": "7"})
