@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 
 import zstandard
 
+from headgate.http.long_bodies import LongBody
 from headgate.kernel.cache import CacheStatistics
 from headgate.limits import COMPRESS_IN_THREAD_ABOVE_BYTES, COMPRESSED_ENTRY_BYTES
 
@@ -26,7 +27,7 @@ def choose_coding(accepted: str) -> str | None:
     return coding if weight > 0 else None
 
 
-async def compress(body: bytes, coding: str) -> bytes:
+async def compress(body: bytes | LongBody, coding: str) -> bytes:
     """The body in this coding; a large one is compressed beside the event loop."""
     if len(body) > COMPRESS_IN_THREAD_ABOVE_BYTES:
         return await asyncio.to_thread(compress_now, body, coding)
@@ -60,7 +61,7 @@ class CompressedBodies:
             rejected=self._rejected,
         )
 
-    async def get(self, key: Hashable, body: bytes, coding: str) -> bytes:
+    async def get(self, key: Hashable, body: bytes | LongBody, coding: str) -> bytes:
         """The body in this coding; of several who ask at once, one waits for the other."""
         place = key, coding
         kept = self._kept.get(place)
@@ -93,11 +94,22 @@ class CompressedBodies:
             self._evictions += 1
 
 
-def compress_now(body: bytes, coding: str) -> bytes:
+def compress_now(body: bytes | LongBody, coding: str) -> bytes:
     """The body in this coding: for handlers that keep compressed answers, too."""
+    if isinstance(body, LongBody):
+        return _compress_pieces(body, coding)
     if coding == "zstd":
         return zstandard.ZstdCompressor(level=LEVEL).compress(body)
     return zlib.compress(body, LEVEL, GZIP_FORMAT)
+
+
+def _compress_pieces(body: LongBody, coding: str) -> bytes:
+    """The same of a body that is never put together: a copy of it would take its memory again."""
+    if coding == "zstd":
+        zstd = zstandard.ZstdCompressor(level=LEVEL).compressobj(size=len(body))
+        return b"".join([*map(zstd.compress, body.pieces()), zstd.flush()])
+    gzip = zlib.compressobj(LEVEL, wbits=GZIP_FORMAT)
+    return b"".join([*map(gzip.compress, body.pieces()), gzip.flush()])
 
 
 def _weight(part: str) -> tuple[str, float]:

@@ -270,8 +270,6 @@ class Front:
         if coding is None:
             return body
         response.headers.append(("content-encoding", coding))
-        if isinstance(body, LongBody):
-            body = await asyncio.to_thread(body.whole)
         if response.key is None:
             return await compress(body, coding)
         return await self._compressed.get(response.key, body, coding)

@@ -20,7 +20,3 @@ class LongBody:
         for part in self._parts:
             for start in range(0, len(part), SENT_AT_ONCE_BYTES):
                 yield part[start : start + SENT_AT_ONCE_BYTES]
-
-    def whole(self) -> bytes:
-        """All of it in one piece: no work for the event loop."""
-        return b"".join(self._parts)

@@ -2,6 +2,7 @@
 
 import asyncio
 import zlib
+from collections.abc import Iterator
 
 import pytest
 import zstandard
@@ -11,8 +12,13 @@ from headgate.http.compression import (
     choose_coding,
     compress,
 )
+from headgate.http.long_bodies import LongBody
 from headgate.kernel.cache import CacheStatistics
-from headgate.limits import COMPRESS_IN_THREAD_ABOVE_BYTES, COMPRESSED_ENTRY_BYTES
+from headgate.limits import (
+    COMPRESS_IN_THREAD_ABOVE_BYTES,
+    COMPRESSED_ENTRY_BYTES,
+    SENT_AT_ONCE_BYTES,
+)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +51,30 @@ async def test_what_is_compressed_comes_back(size: int) -> None:
 
     assert zlib.decompress(await compress(body, "gzip"), 31) == body
     assert zstandard.decompress(await compress(body, "zstd")) == body
+
+
+class Watched(LongBody):
+    """A long body that counts how often all of it is gone through."""
+
+    readings = 0
+
+    def pieces(self) -> Iterator[bytes]:
+        self.readings += 1
+        return super().pieces()
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+async def test_a_long_body_is_gone_through_once(coding: str) -> None:
+    """It comes back whole, and who asks again costs nothing."""
+    content = bytes(at % 7 for at in range(SENT_AT_ONCE_BYTES + 1))
+    body, again = Watched([b"{", content, b"}"]), Watched([b"{", content, b"}"])
+    bodies = CompressedBodies(1 << 20)
+    first, second = [await bodies.get("a", one, coding) for one in (body, again)]
+
+    undo = zstandard.decompress if coding == "zstd" else lambda data: zlib.decompress(data, 31)
+    assert undo(first) == b"{" + content + b"}"
+    assert second is first
+    assert (body.readings, again.readings) == (1, 0)
 
 
 class Counted:
