@@ -16,6 +16,7 @@ from headgate.catalog.reservations import Locations, locations_of
 from headgate.errors import BadMetadata, InvalidInput, RequirementFailed
 from headgate.model import table_metadata, table_requirements, table_updates, view_metadata
 from headgate.model.locations import is_within
+from headgate.model.repetitions import is_repetition
 from headgate.model.table_actions import TableUpdate
 from headgate.model.table_creation import new_table
 from headgate.model.table_metadata import TableMetadata
@@ -137,7 +138,7 @@ def changed_table(
             new_uuid=terms.uuid,
         )
     except (RequirementFailed, BadMetadata):
-        if old is None or not table_updates.already_applied(old, updates):
+        if old is None or not is_repetition(old, requirements, updates):
             raise
         return old  # the same commit was made before, and its answer was lost
 

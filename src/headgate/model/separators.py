@@ -55,7 +55,8 @@ def check_name_in_flat(name: str, separator: str, governance: Governance) -> Non
             f"Invalid name: {name[:80]!r}",
             why=f"it contains {separator!r}, which is reserved for nested schemas, "
             "and this catalog's schemas are not nested",
-            fix="Choose a name without it, or enable nesting for the catalog",
+            fix="Choose a name without it, or serve with "
+            f"--set schema.separator-governance={Governance.UNRESTRICTED}",
         )
 
 

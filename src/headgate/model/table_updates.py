@@ -48,13 +48,12 @@ from headgate.model.table_metadata import (
     MetadataLogEntry,
     TableMetadata,
     previous_files,
-    snapshot,
     without_last_slashes,
 )
 from headgate.model.table_properties import logged_files_max, without_reserved
 from headgate.model.update_progress import Progress
 
-__all__ = ["TableUpdate", "already_applied", "apply", "decode_updates", "expired_files"]
+__all__ = ["TableUpdate", "apply", "decode_updates", "expired_files"]
 
 Handler = Callable[[TableMetadata, Any, Progress], TableMetadata]
 
@@ -105,19 +104,6 @@ def expired_files(before: TableMetadata | None, after: TableMetadata) -> list[st
         return []
     kept = set(previous_files(after))
     return [file for file in previous_files(before) if file not in kept]
-
-
-def already_applied(metadata: TableMetadata, updates: Sequence[TableUpdate]) -> bool:
-    """Whether a commit was made before: it adds snapshots, and the table has each of them."""
-    added = [
-        decode(update.snapshot, Object, "snapshot")
-        for update in updates
-        if isinstance(update, AddSnapshot)
-    ]
-    return bool(added) and all(
-        isinstance(each.get("snapshot-id"), int) and snapshot(metadata, each["snapshot-id"]) == each
-        for each in added
-    )
 
 
 def _empty(updates: Sequence[TableUpdate], now_ms: int, uuid: str) -> TableMetadata:

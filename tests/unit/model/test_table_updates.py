@@ -7,7 +7,7 @@ import pytest
 
 from headgate.errors import BadMetadata, BadRequest
 from headgate.model.table_metadata import previous_files
-from headgate.model.table_updates import already_applied, apply, decode_updates, expired_files
+from headgate.model.table_updates import apply, decode_updates, expired_files
 from tests.unit.model.tables import (
     FILE,
     LOCATION,
@@ -15,7 +15,6 @@ from tests.unit.model.tables import (
     START_MS,
     UUID,
     add_snapshot,
-    appended,
     commit,
     document,
     reread,
@@ -292,22 +291,6 @@ def test_a_limit_that_is_no_number_is_refused_until_it_is_mended() -> None:
     file = document(table())
     file["properties"][limit] = "many"
     assert previous_files(commit(reread(file), set_properties(**{limit: "1"}))) == [FILE]
-
-
-def test_a_commit_that_was_made_before_is_recognised() -> None:
-    """By its snapshots: all are there, and as they were sent."""
-    before = with_snapshots(1)
-    updates = [add_snapshot(before, 2, future=[1]), set_main(2)]
-    later = appended(commit(before, *updates), 3)
-
-    def applied(*updates: dict[str, Any]) -> bool:
-        return already_applied(later, decode_updates(json.dumps(updates).encode()))
-
-    assert applied(*updates)
-    assert not applied(updates[1])
-    assert not applied(add_snapshot(before, 2))
-    assert not applied(*updates, add_snapshot(before, 9))
-    assert not applied({"action": "add-snapshot", "snapshot": {}})
 
 
 @pytest.mark.parametrize(
