@@ -9,11 +9,17 @@ import msgspec
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.entities import CatalogEntity, Entry, Kind
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names, NamesDraft
-from headgate.catalog.nesting import SEPARATOR, check_nesting
+from headgate.catalog.nesting import SEPARATOR, check_flat, check_nesting
 from headgate.catalog.openings import CATALOG_POINTER, head_pointer, look
 from headgate.catalog.purging import PURGE
 from headgate.catalog.reservations import held_by, release
-from headgate.catalog.territories import check_elsewhere, places_of, settle, with_catalog
+from headgate.catalog.territories import (
+    HAVE_CATALOGS,
+    check_elsewhere,
+    places_of,
+    settle,
+    with_catalog,
+)
 from headgate.errors import (
     BadRequest,
     CatalogExists,
@@ -24,8 +30,10 @@ from headgate.errors import (
     RealmExists,
 )
 from headgate.kernel.draft import Draft
+from headgate.kernel.index import HeadView, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState
+from headgate.kernel.records import PointerKey
 from headgate.model.names import check_name
 
 OPERATOR = "operator"
@@ -82,6 +90,18 @@ async def list_catalogs(kernel: Kernel, metalake: str) -> list[CatalogEntity]:
     """The catalogs of a metalake, by name."""
     realm = kernel.realm((await kernel.realms.get(metalake)).id)
     [head] = await realm.heads(CATALOG_POINTER)
+    return await _all_of(head)
+
+
+async def stored_catalogs(kernel: Kernel, realm: Realm) -> list[CatalogEntity]:
+    """The catalogs of a metalake that may be switched off; none of one that has no data."""
+    if realm.state not in HAVE_CATALOGS:
+        return []
+    [value] = await kernel.pointers.read([PointerKey(realm.id, CATALOG_POINTER)])
+    return await _all_of(await open_head(kernel.store, realm.id, value))
+
+
+async def _all_of(head: HeadView) -> list[CatalogEntity]:
     entries = await look(
         head.index(NAMES), lambda tree: [entry for _, entry in Names(tree).below(ROOT, CATALOGS)]
     )
@@ -211,9 +231,12 @@ async def _check(
     realm = await kernel.realms.get(name.metalake)
     if "allowed_locations" in changes:
         await check_elsewhere(kernel, realm.id, places_of(catalog))
-    if changes.get("nested"):
+    if "nested" in changes:
         [head] = await kernel.realm(realm.id).heads(head_pointer(catalog.id))
-        await check_nesting(head.index(NAMES), separator)
+        if catalog.nested:
+            await check_nesting(head.index(NAMES), separator)
+        else:
+            await check_flat(head.index(NAMES), name.catalog)
 
 
 def _applied(old: CatalogEntity, changes: dict[str, Any], separator: str) -> CatalogEntity:

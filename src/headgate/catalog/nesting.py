@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 from headgate.catalog.entities import Kind, decode_entry
 from headgate.catalog.naming import NAMESPACES, ROOT, key_of
+from headgate.errors import Conflict
 from headgate.kernel.index import Index
 from headgate.model.separators import check_names_for_nesting
 
@@ -20,6 +21,20 @@ async def check_nesting(names: Index, separator: str, before: Index | None = Non
     found = _namespaces(names) if before is None else _newer(before, names)
     clashes = [name async for name in found if separator in name]
     check_names_for_nesting(clashes, separator)
+
+
+async def check_flat(names: Index, catalog: str) -> None:
+    """Refuse to do without levels while a namespace lies in another: nobody could name it."""
+    top = key_of(ROOT, NAMESPACES, "")
+    async for key, value in names.prefix(top):
+        inside = key_of(decode_entry(value).id, NAMESPACES, "")
+        async for child, _ in names.prefix(inside):
+            path = f"{key[len(top) :].decode()}.{child[len(inside) :].decode()}"
+            raise Conflict(
+                f"Catalog {catalog} cannot do without nested namespaces",
+                why=f"it has {path}, and perhaps others",
+                fix="Drop these first, or leave it nested",
+            )
 
 
 async def _namespaces(names: Index) -> AsyncIterator[str]:

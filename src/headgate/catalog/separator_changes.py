@@ -4,6 +4,8 @@ Each nested catalog remembers the separator that its names were checked with, so
 looked at only when it changed.
 """
 
+import logging
+
 import msgspec
 
 from headgate.catalog.calls import Call, CatalogName
@@ -16,6 +18,12 @@ from headgate.errors import Conflict
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState
 
+OTHER_SEPARATOR = (
+    "catalog %s.%s was last served with the separator %r, and now with %r; all nodes need the same"
+)
+
+logger = logging.getLogger(__name__)
+
 
 async def settle_separator(kernel: Kernel, separator: str, *, writable: bool) -> None:
     """Refuse a separator that is part of a name in a nested catalog: it would mean two things."""
@@ -23,7 +31,10 @@ async def settle_separator(kernel: Kernel, separator: str, *, writable: bool) ->
         if realm.state is not RealmState.ACTIVE:
             continue
         for catalog in await list_catalogs(kernel, realm.name):
-            if catalog.nested and catalog.properties.get(SEPARATOR) != separator:
+            last = catalog.properties.get(SEPARATOR)
+            if catalog.nested and last != separator:
+                if last is not None:
+                    logger.warning(OTHER_SEPARATOR, realm.name, catalog.name, last, separator)
                 await _check(kernel, realm, catalog, separator)
                 if writable:
                     await _record(kernel, realm, catalog, separator)

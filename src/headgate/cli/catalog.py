@@ -103,7 +103,7 @@ def delete(run: Run, *, name: str, metalake: str | None) -> None:
 @metalake_option
 @click.option("--warehouse", metavar="URL", help="Where its tables lie: s3://bucket/path, file:…")
 @click.option("--allow", metavar="URL", multiple=True, help="Another place for tables; repeatable.")
-@click.option("--flat", is_flag=True, help="Namespaces have one level, and any name.")
+@click.option("--flat", is_flag=True, help="Namespaces have one level.")
 @click.option("--comment", default="", help="What it is for.")
 @shared
 def create(  # noqa: PLR0913  one argument for each option

@@ -5,10 +5,13 @@ from collections.abc import Callable
 
 import click
 
+from headgate.catalog.catalogs import stored_catalogs
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
-from headgate.kernel.realms import Realm
+from headgate.errors import IllegalRealmMove
+from headgate.kernel.kernel import Kernel
+from headgate.kernel.realms import Realm, RealmState
 
 
 @click.group(invoke_without_command=True)
@@ -65,14 +68,27 @@ def deactivate(run: Run, name: str) -> None:
 
 @realm.command()
 @click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask; without a terminal nobody is asked.")
 @shared
-def purge(run: Run, name: str) -> None:
-    """Delete everything in an INACTIVE realm, for good. NAME is its name or id."""
+def purge(run: Run, *, name: str, yes: bool) -> None:
+    """Delete everything in an INACTIVE realm, for good. NAME is its name or id.
+
+    The files of its tables stay: afterwards it is said where.
+    """
+    left = with_kernel(run, lambda kernel: _places(kernel, name), writable=False)
+    if not (yes or _is_agreed(name)):
+        click.echo("Nothing is deleted.", err=True)
+        click.get_current_context().exit(1)
     progress = None if run.json else counter(f"purging realm {printable(name)}")
     purged = with_kernel(run, lambda kernel: kernel.realms.purge(name, progress), writable=True)
     if progress:
         click.echo(err=True)
+    if run.json:
+        click.echo(to_json(described(purged) | {"files-left-in": left}))
+        return
     _answer(run, purged, "purged")
+    if left:
+        click.echo(f"Files of its tables are left in {printable(', '.join(left))}.")
 
 
 @realm.command()
@@ -108,6 +124,27 @@ def counter(title: str) -> Callable[[int], None] | None:
         click.echo(f"\r{title}: {done:,} deleted", nl=False, err=True)
 
     return show
+
+
+async def _places(kernel: Kernel, name: str) -> list[str]:
+    """Where files of a realm that is to be purged may lie."""
+    found = await kernel.realms.get(name)
+    if found.state is RealmState.ACTIVE:
+        raise IllegalRealmMove(
+            f"realm {found.name!r} cannot be purged",
+            why="it is ACTIVE",
+            fix=f"Run `headgate realm deactivate {found.name}` first",
+        )
+    catalogs = await stored_catalogs(kernel, found)
+    return [place for one in catalogs for place in (one.warehouse, *one.allowed_locations)]
+
+
+def _is_agreed(name: str) -> bool:
+    """What a person at a terminal says; a script means what it says."""
+    if not sys.stdin.isatty():
+        return True
+    question = f"Delete everything in realm {printable(name)!r} for good, but for files of tables?"
+    return click.confirm(question, err=True)
 
 
 def _answer(run: Run, one: Realm, done: str) -> None:

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from headgate.catalog import nesting, separator_changes
+from headgate.catalog.calls import Call
 from headgate.catalog.catalogs import (
     alter_catalog,
     change_catalog,
@@ -46,6 +48,18 @@ async def test_names_are_looked_at_once_for_each_separator(world: World, node: N
     assert await world.state() == before
 
 
+async def test_another_separator_is_said_once(node: Node, caplog: pytest.LogCaptureFixture) -> None:
+    """Another node may still have the one before; a catalog that had none is no news."""
+    await settle_separator(node.kernel, ":", writable=True)
+    assert caplog.messages == []
+    for _ in range(2):
+        await settle_separator(node.kernel, "|", writable=True)
+
+    [said] = caplog.messages
+    assert said.startswith("catalog default.main was last served with the separator ':', and now")
+    assert said.endswith("with '|'; all nodes need the same")
+
+
 async def test_a_server_that_only_reads_writes_nothing(world: World, node: Node) -> None:
     """It refuses as others do."""
     before = await world.state()
@@ -55,6 +69,19 @@ async def test_a_server_that_only_reads_writes_nothing(world: World, node: Node)
 
     with pytest.raises(Conflict):
         await settle_separator(node.kernel, "|", writable=False)
+
+
+async def test_a_catalog_with_levels_stays_nested(world: World, node: Node) -> None:
+    """One of the namespaces is named; without them it can become flat."""
+    await node.namespace("top")
+    await alter_catalog(node.kernel, MAIN, {"nested": False}, ":")
+    await alter_catalog(node.kernel, MAIN, {"nested": True}, ":")
+    await node.namespace("top", "in.side")
+    before = await world.state()
+
+    with pytest.raises(Conflict, match=r"main cannot do without.*it has top\.in\.side"):
+        await alter_catalog(node.kernel, MAIN, {"nested": False}, ":")
+    assert await world.state() == before
 
 
 async def test_flat_catalogs_have_no_levels_to_separate(node: Node) -> None:
@@ -76,9 +103,15 @@ async def test_metalakes_that_are_switched_off_are_left_alone(node: Node) -> Non
 
 
 async def test_one_level_is_looked_at_like_another(node: Node) -> None:
-    """What keeps a server from starting keeps a catalog from becoming nested as well."""
+    """What keeps a server from starting keeps a flat catalog from becoming nested as well.
+
+    Older servers let a catalog with levels become flat.
+    """
     await node.namespace("a", "x|y")
-    await alter_catalog(node.kernel, MAIN, {"nested": False}, "|")
+    call = Call(MAIN, "test")
+    await change_catalog(
+        node.kernel, call, lambda now: msgspec.structs.replace(now, nested=False, properties={})
+    )
     with pytest.raises(Conflict, match=r"'x\|y'"):
         await alter_catalog(node.kernel, MAIN, {"nested": True}, "|")
 

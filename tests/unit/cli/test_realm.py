@@ -1,9 +1,13 @@
 """What `headgate realm` shows while it works."""
 
+import io
+import json
 import sys
+from pathlib import Path
 
 import pytest
 
+from headgate.cli.main import run
 from headgate.cli.realm import counter
 
 
@@ -18,6 +22,64 @@ def test_progress_is_shown_on_a_terminal(
     show(2500)
 
     assert capsys.readouterr() == ("", "\rpurging: 1 deleted\rpurging: 2,500 deleted")
+
+
+@pytest.fixture
+def switched_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The options of a store whose realm `old` is INACTIVE and has a catalog."""
+    store = ["--data", str(tmp_path)]
+    place = ("--warehouse", "s3://b/w", "--allow", "s3://c")
+    assert run(["realm", "create", "old", *store]) == 0
+    assert run(["catalog", "create", "a", "--metalake", "old", *place, *store]) == 0
+    assert run(["realm", "deactivate", "old", *store]) == 0
+    capsys.readouterr()
+    return store
+
+
+def test_a_purge_says_where_files_are_left(
+    switched_off: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody else knows afterwards; a script without a terminal is not asked."""
+    assert run(["realm", "purge", "old", *switched_off]) == 0
+    said = capsys.readouterr().out
+    assert run(["realm", "purge", "old", "--json", *switched_off]) == 0
+    again = json.loads(capsys.readouterr().out)
+
+    assert said.endswith("Files of its tables are left in s3://b/w, s3://c.\n")
+    assert (again["state"], again["files-left-in"]) == ("PURGED", [])
+
+
+@pytest.mark.parametrize(
+    ("options", "answer", "code", "state"),
+    [([], "n", 1, "INACTIVE"), ([], "y", 0, "PURGED"), (["--yes"], "", 0, "PURGED")],
+)
+def test_a_person_is_asked_before_a_purge(
+    options: list[str],
+    answer: str,
+    code: int,
+    state: str,
+    switched_off: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Unless the person said so before."""
+    terminal = io.StringIO(f"{answer}\n")
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", terminal)
+
+    assert run(["realm", "purge", "old", *options, *switched_off]) == code
+    capsys.readouterr()
+    assert run(["realm", "list", "--json", *switched_off]) == 0
+    assert [one["state"] for one in json.loads(capsys.readouterr().out)] == [state]
+
+
+def test_an_active_realm_is_not_purged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command that comes first is named."""
+    store = ["--data", str(tmp_path)]
+    assert run(["realm", "create", "live", *store]) == 0
+    assert run(["realm", "purge", "live", *store]) == 1
+
+    assert "it is ACTIVE. Run `headgate realm deactivate live` first" in capsys.readouterr().err
 
 
 def test_no_progress_is_shown_to_a_script() -> None:
