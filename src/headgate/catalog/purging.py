@@ -1,13 +1,14 @@
 """Deleting the files of dropped tables: recorded with the drop, done in the background.
 
 The record is part of the commit that drops the table, so neither can be without the other. It
-leaves the catalog when every file is gone; until then each start of a server tries again.
+leaves the catalog when every file is gone; until then any server goes on with it.
 """
 
 import asyncio
 import contextlib
 import logging
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -16,7 +17,7 @@ from headgate.catalog.entities import Entry, TableEntity
 from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.openings import Opened, Openings, look
 from headgate.catalog.ports import DAMAGED, MISSING, Planner, Storage
-from headgate.catalog.reservations import is_held, release
+from headgate.catalog.reservations import LOCATIONS, held_by, is_vacant, release, reserve
 from headgate.catalog.territories import foreign_places
 from headgate.errors import (
     CatalogNotFound,
@@ -28,11 +29,12 @@ from headgate.errors import (
 )
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
-from headgate.limits import PURGE_PATHS_PER_TURN, PURGE_PAUSE_SECONDS
-from headgate.model.locations import index_key, is_within
+from headgate.limits import INDEX_KEY_BYTES_MAX, PURGE_PATHS_PER_TURN, PURGE_PAUSE_SECONDS
+from headgate.model.locations import ancestors, index_key, is_within
 from headgate.model.names import Identifier
 
 PURGE = "purge"
+_ID_BYTES = 8
 
 logger = logging.getLogger(__name__)
 
@@ -53,12 +55,12 @@ def record_purge(draft: Draft, identifier: Identifier, entry: Entry) -> None:
     """Remember in the commit that drops a table that its files are to be deleted."""
     entity = draft.fetch(entry.object, TableEntity)
     job = PurgeJob(identifier, entity.metadata_location, entity.reserved)
-    draft.index(PURGE).put(entry.id.to_bytes(8, "big"), msgspec.msgpack.encode(job))
+    draft.index(PURGE).put(_bytes_of(entry.id), msgspec.msgpack.encode(job))
 
 
 async def is_being_purged(opened: Opened, id: int) -> bool:
     """Whether the files of this dropped table are still to be deleted."""
-    key = id.to_bytes(8, "big")
+    key = _bytes_of(id)
     return await look(opened.head.index(PURGE), lambda tree: tree.get(key) is not None)
 
 
@@ -111,13 +113,14 @@ class Purges:
         call = Call(name, "headgate")
         try:
             opened = await self._openings.open(call)
-            jobs = await look(opened.head.index(PURGE), lambda tree: list(tree.scan()))
+            records = await look(opened.head.index(PURGE), lambda tree: list(tree.scan()))
         except (CatalogNotFound, MetalakeNotFound):
             return  # its jobs went with it
         except Exception as error:  # noqa: BLE001  whatever it is, it is tried again
             _warn(error, "purging in %s failed: %s", name)
             self._pause(name)
             return
+        jobs = [(key, value) for key, value in records if len(key) == _ID_BYTES]
         for key, value in jobs:
             if key in self._postponed.get(name, ()):
                 continue
@@ -161,29 +164,37 @@ class Purges:
                 opened = await self._openings.open(call)  # the walk may have taken hours
                 if not await is_being_purged(opened, int.from_bytes(key, "big")):
                     return  # another node was faster, and a new table may be there
-                failed = await files.delete(await self._ours(opened, job, batch.paths))
+                failed = await files.delete(await self._ours(opened, key, job, batch.paths))
                 if failed:
                     [path, why] = failed[0]
                     raise StorageUnavailable(f"{path} cannot be deleted", why=why)
 
-    async def _ours(self, opened: Opened, job: PurgeJob, paths: Sequence[str]) -> list[str]:
-        """Those of these files that may be deleted: the table's own, and what nobody holds.
+    async def _ours(
+        self, opened: Opened, key: bytes, job: PurgeJob, paths: Sequence[str]
+    ) -> list[str]:
+        """Those of these files that may be deleted: the table's own, and what nobody else holds.
 
-        Metadata can be made to name any file, also those of another table or another catalog.
+        Metadata can be made to name any file, also those of another table or another catalog. What
+        nobody holds is taken first: nobody can have it while it is deleted.
         """
         roots = opened.allowed_locations
         places = (*roots, *job.reserved)
         foreign = tuple(await foreign_places(self._kernel, opened.catalog.id, places))
         ours: list[str] = []
         for start in range(0, len(paths), PURGE_PATHS_PER_TURN):
+            outside: list[str] = []
             for path in paths[start : start + PURGE_PATHS_PER_TURN]:
                 with contextlib.suppress(InvalidInput):  # no location at all: nothing of ours
-                    if index_key(path).startswith(foreign):
-                        continue
-                    if _is_in(path, job.reserved) or (
-                        _is_in(path, roots) and not await is_held(opened, path)
-                    ):
+                    place = index_key(path)
+                    if place.startswith(foreign) or len(place) > INDEX_KEY_BYTES_MAX:
+                        continue  # no disk has names that long
+                    if _is_in(path, job.reserved):
                         ours.append(path)
+                    elif _is_in(path, roots):
+                        outside.append(path)
+            if outside:
+                taking = partial(_take, key=key, paths=outside, roots=roots)
+                ours += await opened.realm.commit(opened.pointer, taking)
             await asyncio.sleep(0)  # others have their turn
         return ours
 
@@ -200,10 +211,43 @@ class Purges:
             await files.remove_folders(location)
 
         def attempt(draft: Draft) -> None:
-            if draft.index(PURGE).remove(key):
-                release(draft, job.reserved)
+            index = draft.index(PURGE)
+            for record, place in list(index.prefix(key)):
+                index.remove(record)
+                release(draft, job.reserved if record == key else [place.decode()])
 
         await opened.realm.commit(opened.pointer, attempt)
+
+
+def _take(draft: Draft, key: bytes, paths: Sequence[str], roots: Sequence[str]) -> list[str]:
+    """Take places for a job in which these files lie; the files of which nobody else has them.
+
+    Each place has a record of its own that follows the job's: there may be many.
+    """
+    records, index, id = draft.index(PURGE), draft.index(LOCATIONS), int.from_bytes(key, "big")
+    ours: list[str] = []
+    if records.get(key) is None:
+        return ours  # another node was faster
+    for path in paths:
+        if not held_by(draft, (*ancestors(path), path), id):
+            places = _places_for(path, roots)
+            place = next((one for one in places if is_vacant(index, one, id)), None)
+            if place is None:
+                continue
+            reserve(draft, [place], id)
+            records.put(key + _bytes_of(draft.new_id()), place.encode())
+        ours.append(path)
+    return ours
+
+
+def _places_for(path: str, roots: Sequence[str]) -> list[str]:
+    """Its folder, or the file alone where others lie or come: most tables are below a root."""
+    folder = ancestors(path)[-1]
+    return [path] if any(is_within(root, folder) for root in roots) else [folder, path]
+
+
+def _bytes_of(id: int) -> bytes:
+    return id.to_bytes(_ID_BYTES, "big")
 
 
 def _warn(error: Exception, text: str, what: object) -> None:

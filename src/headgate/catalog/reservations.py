@@ -51,15 +51,6 @@ async def check_locations(opened: Opened, wanted: Locations, held: Holding | Non
         await look(opened.head.index(LOCATIONS), lambda tree: check_vacant(tree, added, own))
 
 
-async def is_held(opened: Opened, path: str) -> bool:
-    """Whether a file lies within a location that somebody holds."""
-    places = [index_key(above) for above in ancestors(path)]
-    return await look(
-        opened.head.index(LOCATIONS),
-        lambda tree: any(tree.get(place) is not None for place in places),
-    )
-
-
 def move(draft: Draft, wanted: Locations, id: int, held: Holding | None) -> None:
     """Take these locations for this entity, and let go of all others that are held.
 
@@ -109,6 +100,11 @@ def check_vacant(index: Readable, locations: Iterable[str], own: int = NOBODY) -
     for location in locations:
         for _, holder in others_at(index, location, own):
             raise _taken(location, holder)
+
+
+def is_vacant(index: Readable, location: str, own: int) -> bool:
+    """Whether no other entity has one there, above it or below it."""
+    return next(others_at(index, location, own), None) is None
 
 
 def others_at(index: Readable, location: str, own: int) -> Iterator[tuple[bytes, bytes]]:

@@ -1,11 +1,15 @@
 """Where a dropped table lay: taken until its files are gone, and free from then on."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 from headgate.catalog.ports import Reached
 from headgate.limits import PURGE_POLL_SECONDS, PURGE_WAIT_SECONDS
 from tests.unit.catalog.lakes import MAIN, Node, World, new_table
+from tests.unit.catalog.outside import CountingFiles
 
 DROP = "namespaces/a/tables/t?purgeRequested=true"
 
@@ -112,3 +116,58 @@ async def test_a_node_that_is_late_deletes_nothing_of_a_new_table(world: World, 
     await late.lake.purges.idle()
 
     assert world.files() == {new["metadata-location"], (place / "x.parquet").as_posix()}
+
+
+@pytest.mark.parametrize("folder", ["loose", "loose/below", "."])
+async def test_a_place_cannot_be_taken_while_files_in_it_are_deleted(
+    world: World, node: Node, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """Nobody held them a moment ago: whoever comes now is refused, and later gets the place."""
+    await node.table()
+    place = Path(world.warehouse) / "loose"
+    file = Path(world.warehouse) / folder / "x.parquet"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("data")
+    node.planner.reached.append(Reached("data", [file.as_posix()]))
+    other = await world.node()
+    other.planner.gate.clear()
+    wanted = new_table("new", location=(place if folder != "." else file).as_posix())
+    statuses: list[int] = []
+    delete = CountingFiles.delete
+
+    async def delete_later(self: CountingFiles, paths: Sequence[str]) -> list[tuple[str, str]]:
+        if file.as_posix() in paths:
+            statuses.append((await other.post("namespaces/a/tables", wanted)).status)
+        return await delete(self, paths)
+
+    monkeypatch.setattr(CountingFiles, "delete", delete_later)
+    await node.delete(DROP)
+    await node.lake.purges.idle()
+    assert statuses == [409]
+    assert world.files() == set()
+
+    assert (await other.post("namespaces/a/tables", wanted)).status == 200
+
+
+async def test_a_purge_that_stops_keeps_all_that_it_took(world: World, node: Node) -> None:
+    """Also places outside of its table: they are free when another node has finished it."""
+    await node.table()
+    place = Path(world.warehouse) / "loose"
+    place.mkdir()
+    (place / "x.parquet").write_text("data")
+    node.planner.reached.append(Reached("data", [(place / "x.parquet").as_posix()]))
+    node.storage.counts["undeletable"] = 1
+    await node.delete(DROP)
+    await node.lake.purges.idle()
+    await node.lake.purges.close()
+    other = await world.node()
+    other.planner.reached = node.planner.reached
+    other.planner.gate.clear()
+    wanted = new_table("new", location=place.as_posix())
+    assert (await other.post("namespaces/a/tables", wanted)).status == 409
+
+    other.planner.gate.set()
+    other.lake.purges.wake(MAIN)
+    await other.lake.purges.idle()
+    assert world.files() == set()
+    assert (await other.post("namespaces/a/tables", wanted)).status == 200

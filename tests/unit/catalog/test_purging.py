@@ -14,6 +14,7 @@ from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.openings import look
 from headgate.catalog.ports import DAMAGED, MISSING, Reached
 from headgate.catalog.purging import PURGE
+from headgate.catalog.reservations import reserve
 from headgate.errors import BackendUnavailable, StorageUnavailable
 from headgate.kernel.commit import CommitOptions
 from headgate.limits import PURGE_PAUSE_SECONDS
@@ -337,12 +338,12 @@ async def test_a_database_that_is_away_does_not_leave_files_behind(
     node.planner.reached.append(Reached("data", [loose.as_posix()]))
     failing = [BackendUnavailable("the database is away")]
 
-    async def is_held_later(*arguments: Any) -> bool:
+    def reserve_later(*arguments: Any) -> None:
         if failing:
             raise failing.pop()
-        return False
+        reserve(*arguments)
 
-    monkeypatch.setattr(purging, "is_held", is_held_later)
+    monkeypatch.setattr(purging, "reserve", reserve_later)
     await node.delete(DROP)
     await node.lake.purges.idle()
     assert await jobs(node) == 1
