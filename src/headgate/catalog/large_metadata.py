@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from headgate.catalog.entities import Kind
 from headgate.catalog.ports import Workers
 from headgate.catalog.versions import Facts, Terms, Version
+from headgate.limits import REGISTRATIONS_AT_ONCE_MAX, REGISTRATIONS_WAITING_MAX
 from headgate.model.json_values import Json
 from headgate.workers.pool import module
+from headgate.workers.slots import Slots
 
 WORKER = module("headgate.catalog.metadata_worker")
 
@@ -56,6 +58,10 @@ class LargeMetadata:
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
+        self.registering = Slots(
+            REGISTRATIONS_AT_ONCE_MAX, REGISTRATIONS_WAITING_MAX, "a metadata file to be read"
+        )
+        """Taken before a file of unknown size is read: what waits for a worker lies in memory."""
 
     async def register(self, kind: Kind, raw: bytes, file: str, terms: Terms) -> Version:
         """The version in a file that somebody else wrote."""

@@ -13,8 +13,9 @@ async def registered_version(
 ) -> Version:
     """The version in this file, if the catalog may have it and all of it makes sense."""
     opened.check_allowed([file])
-    raw = await read_metadata(lake.files(opened), file)
-    with found_in(file):
-        if len(raw) > VERIFIED_INLINE_BYTES_MAX:
-            return await lake.large.register(kind, raw, file, lake.terms(before))
-        return read_version(verified(kind, raw), raw, file, before)
+    async with lake.large.registering.taken():
+        raw = await read_metadata(lake.files(opened), file)
+        with found_in(file):
+            if len(raw) > VERIFIED_INLINE_BYTES_MAX:
+                return await lake.large.register(kind, raw, file, lake.terms(before))
+            return read_version(verified(kind, raw), raw, file, before)

@@ -16,9 +16,10 @@ from typing import TypeVar
 import msgspec
 
 from headgate import errors
-from headgate.errors import Closed, HeadgateError, Overloaded, Unavailable
+from headgate.errors import Closed, HeadgateError, Unavailable
 from headgate.workers.frames import END, FAILED, ITEM, Failure
 from headgate.workers.process import Worker, start
+from headgate.workers.slots import Slots
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +48,7 @@ class WorkerPool:
     def __init__(self, command: Sequence[str], options: PoolOptions | None = None) -> None:
         self._command = command
         self._options = options or PoolOptions()
-        self._slots = asyncio.Semaphore(self._options.workers)
-        self._waiting = 0
+        self._slots = Slots(self._options.workers, self._options.waiting_max, "a worker process")
         self._closed = False
         self._workers: set[Worker] = set()
         self._idle: list[Worker] = []
@@ -72,7 +72,7 @@ class WorkerPool:
 
     async def stream(self, job: str, *arguments: bytes) -> AsyncGenerator[bytes, None]:
         """The answers of a job as they come. Close it (`aclosing`) if you stop early."""
-        async with self._slot(), self._lent() as worker:
+        async with self._slots.taken(), self._lent() as worker:
             await self._in_time(worker.send([job.encode(), *arguments]))
             while True:
                 kind, payload = await self._in_time(worker.receive())
@@ -91,24 +91,6 @@ class WorkerPool:
         for worker in list(self._workers):
             self._end(worker)
         await asyncio.gather(*self._endings)
-
-    @asynccontextmanager
-    async def _slot(self) -> AsyncIterator[None]:
-        if self._slots.locked() and self._waiting >= self._options.waiting_max:
-            raise Overloaded(
-                "Too many requests are waiting for a worker process",
-                why=f"{self._waiting} wait for {self._options.workers} workers",
-                fix="Try again later",
-            )
-        self._waiting += 1
-        try:
-            await self._slots.acquire()
-        finally:
-            self._waiting -= 1
-        try:
-            yield
-        finally:
-            self._slots.release()
 
     @asynccontextmanager
     async def _lent(self) -> AsyncIterator[Worker]:

@@ -1,5 +1,6 @@
 """Large metadata and large requests: the same answers, worked out in other processes."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ from headgate.catalog import (
     table_commits,
     views,
 )
+from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.metadata_worker import Memory
+from headgate.catalog.ports import Files
 from headgate.errors import Unavailable
 from headgate.http.iceberg import tables as table_handlers
 from headgate.http.iceberg import views as view_handlers
 from headgate.model import table_metadata
+from headgate.workers.slots import Slots
 from tests.unit.catalog.lakes import (
     VIEW_VERSION,
     Node,
@@ -234,3 +238,32 @@ def test_a_worker_forgets_the_oldest_and_never_the_last() -> None:
             assert (memory.find("a"), memory.find("b")) == (None, one)
 
     assert memory.find("c") is None
+
+
+async def test_so_many_registrations_have_their_file_in_memory_at_once(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one waits before it reads anything, and the one after that is refused."""
+    node.lake.large.registering = Slots(1, 1, "a metadata file to be read")
+    file = (await node.table())["metadata-location"]
+    await node.delete(TABLE)
+    reading: list[str] = []
+    arrived, may_go = asyncio.Event(), asyncio.Event()
+
+    async def read(files: Files, location: str) -> bytes:
+        reading.append(location)
+        arrived.set()
+        await may_go.wait()
+        return await read_metadata(files, location)
+
+    monkeypatch.setattr(registrations, "read_metadata", read)
+    body = {"name": "t", "metadata-location": file}
+    first = asyncio.create_task(node.post("namespaces/a/register", body))
+    await arrived.wait()
+    others = [asyncio.create_task(node.post("namespaces/a/register", body)) for _ in range(2)]
+    done, [waiting] = await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
+    assert [one.result().status for one in done] == [429]
+    assert reading == [file]
+
+    may_go.set()
+    assert ((await first).status, (await waiting).status) == (200, 409)
