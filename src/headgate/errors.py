@@ -262,6 +262,10 @@ class DatabaseFull(Unavailable):
     """The database has no room left; trying again at once does not help."""
 
 
+class DatabaseGone(Unavailable):
+    """The files of the database were taken away or replaced; trying again does not help."""
+
+
 class CommitTimedOut(Unavailable):
     """The commit waited too long and was not made."""
 

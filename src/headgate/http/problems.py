@@ -130,6 +130,7 @@ ICEBERG = Dialect(
         errors.Unavailable: Problem(503, "ServiceUnavailableException", retry=True),
         errors.BackendUnavailable: Problem(503, "ServiceUnavailableException", retry=True),
         errors.DatabaseFull: Problem(503, "ServiceUnavailableException", retry=True),
+        errors.DatabaseGone: Problem(503, "ServiceUnavailableException", retry=True),
         errors.CommitTimedOut: Problem(503, "ServiceUnavailableException", retry=True),
         errors.NoNodeId: Problem(503, "ServiceUnavailableException", retry=True),
         errors.ClockRefused: Problem(503, "ServiceUnavailableException", retry=True),

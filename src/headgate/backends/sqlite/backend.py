@@ -9,11 +9,12 @@ from typing import TypeVar
 import apsw
 
 from headgate.backends.sqlite.checkpoints import CHECKPOINT_BUSY_SECONDS, Checkpointer
-from headgate.backends.sqlite.connections import connect, create_and_connect, file_id
+from headgate.backends.sqlite.connections import connect, create_and_connect
+from headgate.backends.sqlite.own_files import OwnFiles
 from headgate.backends.sqlite.reader import Reader
 from headgate.backends.sqlite.wal_index import WalIndex
 from headgate.backends.sqlite.writer import Writer
-from headgate.errors import BackendUnavailable, Closed, OutcomeUnknown, PointerNotFound, Unavailable
+from headgate.errors import Closed, OutcomeUnknown, PointerNotFound, Unavailable
 from headgate.kernel.records import (
     EMPTY,
     WHOLE,
@@ -53,8 +54,8 @@ class SqliteBackend:
         migrations: list[Migration] | None = None,
     ) -> None:
         self._path = path.absolute()
-        self._file: tuple[int, int] | None = None
         self._where = f"SQLite store {path}"
+        self._files = OwnFiles(self._path, self._where)
         self._busy_seconds = busy_timeout_seconds
         self._migrations = load_migrations(PACKAGE) if migrations is None else migrations
         self._reader: Reader | None = None  # all four are None while closed
@@ -64,8 +65,8 @@ class SqliteBackend:
 
     async def open(self) -> None:
         assert self._reader is None, "open already"
-        checkpointer = Checkpointer()
-        writer = Writer(partial(self._connect_writer, checkpointer), self._check_file, self._where)
+        checkpointer = Checkpointer(self._files)
+        writer = Writer(partial(self._connect_writer, checkpointer), self._files, self._where)
         index = WalIndex(self._path)
         try:
             await writer.start()
@@ -77,7 +78,7 @@ class SqliteBackend:
             await asyncio.to_thread(_stop, writer, checkpointer)
             index.close()
             raise
-        self._reader = Reader(connection, index, SQL, self._where)
+        self._reader = Reader(connection, index, self._files, SQL, self._where)
         self._index, self._writer, self._checkpointer = index, writer, checkpointer
 
     async def close(self) -> None:
@@ -161,17 +162,8 @@ class SqliteBackend:
     def _connect_writer(self, checkpointer: Checkpointer) -> apsw.Connection:
         connection = create_and_connect(self._path, self._busy_seconds, self._migrations)
         connection.set_wal_hook(checkpointer.wal_grew)
-        self._file = file_id(self._path)
+        self._files.remember()
         return connection
-
-    def _check_file(self) -> None:
-        """Refuse to write to a file that nobody will find again."""
-        if self._file is None or file_id(self._path) != self._file:
-            raise BackendUnavailable(
-                f"{self._where} could not be written",
-                why="the file was removed or replaced",
-                fix="Put it back, or restart this node to use what is there now",
-            )
 
     async def _conditional(self, name: str, bindings: Bindings) -> Outcome:
         changed = await self._writing().run(partial(_changed, name, bindings))

@@ -6,6 +6,7 @@ from contextlib import suppress
 import apsw
 
 from headgate.backends.sqlite.connections import PAGE_BYTES
+from headgate.backends.sqlite.own_files import OwnFiles
 
 WAL_BYTES_WANTED = 16 << 20
 WAL_PAGES_WANTED = WAL_BYTES_WANTED // PAGE_BYTES
@@ -16,7 +17,8 @@ CHECKPOINT_PAUSE_SECONDS = 0.2  # a reader that pins the log must not make us tr
 class Checkpointer:
     """Checkpoints when told that the log is long. It fails quietly: the next commit tells again."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: OwnFiles) -> None:
+        self._files = files
         self._wanted = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -49,12 +51,14 @@ class Checkpointer:
                 if self._stopping.is_set():
                     break
                 self._wanted.clear()
-                checkpoint(connection)
+                if self._files.are_there():
+                    checkpoint(connection)
                 self._stopping.wait(CHECKPOINT_PAUSE_SECONDS)
-            with suppress(apsw.Error):
-                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            if self._files.are_there():
+                with suppress(apsw.Error):
+                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         finally:
-            connection.close()
+            self._files.disconnect(connection)
 
 
 def checkpoint(connection: apsw.Connection) -> None:

@@ -8,6 +8,7 @@ import apsw
 
 from headgate.backends.sqlite import failures
 from headgate.backends.sqlite.connections import roll_back
+from headgate.backends.sqlite.own_files import OwnFiles
 from headgate.backends.sqlite.wal_index import WalIndex
 from headgate.kernel.records import Partition, Pointer, PointerKey, Row, ScannedRow
 from headgate.limits import SQLITE_POINTERS_KNOWN_MAX
@@ -27,11 +28,13 @@ class Reader:
         self,
         connection: apsw.Connection,
         index: WalIndex,
+        files: OwnFiles,
         statements: dict[str, str],
         where: str,
     ) -> None:
         self._connection = connection
         self._index = index
+        self._files = files
         self._header = b""
         self._known: dict[tuple[PointerKey, ...], list[int | None]] = {}
         """What was read since a commit last changed the header."""
@@ -43,10 +46,11 @@ class Reader:
 
     def close(self) -> None:
         """Disconnect."""
-        self._connection.close()
+        self._files.disconnect(self._connection)
 
     def pointers(self, keys: Sequence[PointerKey]) -> list[int | None]:
         """The values of these pointers, as of one instant."""
+        self._files.check_now_and_then()
         header = self._index.header()  # first: what is read is at least as new
         if header != self._header or len(self._known) > SQLITE_POINTERS_KNOWN_MAX:
             self._known.clear()

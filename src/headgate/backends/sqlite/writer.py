@@ -17,6 +17,7 @@ import apsw
 
 from headgate.backends.sqlite import failures
 from headgate.backends.sqlite.connections import roll_back
+from headgate.backends.sqlite.own_files import OwnFiles
 from headgate.errors import HeadgateError
 
 JOBS_PER_TRANSACTION_MAX = 64
@@ -27,11 +28,9 @@ T = TypeVar("T")
 class Writer:
     """Runs jobs one after another on a thread of its own."""
 
-    def __init__(
-        self, connect: Callable[[], apsw.Connection], check: Callable[[], None], where: str
-    ) -> None:
+    def __init__(self, connect: Callable[[], apsw.Connection], files: OwnFiles, where: str) -> None:
         self._connect = connect
-        self._check = check  # asked in each transaction before anything is written
+        self._files = files  # checked in each transaction before anything is written
         self._where = where
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()  # None: stop after what came before
         self._stopping = False
@@ -68,7 +67,7 @@ class Writer:
                 self._perform(connection, group)
                 _answer(group)
         finally:
-            connection.close()
+            self._files.disconnect(connection)
 
     def _next_group(self) -> "list[_Job]":
         """All jobs that wait, at least one; none when the thread is to end."""
@@ -87,7 +86,7 @@ class Writer:
     def _perform(self, connection: apsw.Connection, group: "list[_Job]") -> None:
         try:
             connection.execute("begin immediate")
-            self._check()
+            self._files.check()
             for job in group:
                 job.perform(connection)
         except Exception as error:  # noqa: BLE001 -- it must reach the caller, not end the thread
