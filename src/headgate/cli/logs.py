@@ -1,10 +1,13 @@
 """Where log messages go and what they look like: standard error, as lines of text or of JSON."""
 
 import logging
+import re
 import sys
 
 from headgate.cli.output import iso, to_json
 from headgate.http.access_log import logger as access_logger
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def set_up(level: str, form: str, *, access: bool = False) -> None:
@@ -21,11 +24,15 @@ def set_up(level: str, form: str, *, access: bool = False) -> None:
 
 
 class TextLines(logging.Formatter):
-    """`TIME level logger: message`, and a traceback below if there is one."""
+    """`TIME level logger: message`, and a traceback below if there is one.
+
+    A message is one line, whatever a client has written into it: nobody forges another.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         time = iso(int(record.created * 1000))
-        line = f"{time} {record.levelname} {record.name}: {record.getMessage()}"
+        message = _CONTROL.sub(_escaped, record.getMessage())
+        line = f"{time} {record.levelname} {record.name}: {message}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
@@ -47,3 +54,7 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return to_json(line)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return ascii(found[0])[1:-1]

@@ -6,12 +6,15 @@ else that the front does.
 
 import asyncio
 import logging
+import re
 from typing import Any
 
 from headgate.http.standing import Answer
 
 WRITE_AFTER_SECONDS = 0.02
 LINES_MAX = 100  # written at once: about a millisecond
+
+_PLAIN = re.compile(r"[\w.@+:/-]+")
 
 logger = logging.getLogger("headgate.access")
 
@@ -33,7 +36,7 @@ class Exchange:
         return (
             f"{answer.method} {answer.path} {answer.status} {self.seconds * 1000:.1f} ms"
             f" {len(answer.body)} bytes {self.reads} reads"
-            f" route={answer.template} principal={answer.principal} request={self.id}"
+            f" route={answer.template} principal={_word(answer.principal)} request={self.id}"
         )
 
     def fields(self) -> dict[str, object]:
@@ -50,6 +53,11 @@ class Exchange:
             "request_id": self.id,
             "principal": answer.principal,
         }
+
+
+def _word(name: str) -> str:
+    """A name that cannot be taken for several things."""
+    return name if _PLAIN.fullmatch(name) else ascii(name)
 
 
 class AccessLog:

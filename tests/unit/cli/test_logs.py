@@ -93,3 +93,21 @@ def test_text_lines_are_followed_by_the_traceback(capsys: pytest.CaptureFixture[
     assert first.endswith("ERROR headgate.x: failed")
     assert second.startswith("Traceback")
     assert last.startswith("ValueError: ")
+
+
+def test_nobody_forges_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Line ends and control characters are escaped, also those that only some readers know."""
+    logs.set_up("info", "text")
+    logging.getLogger("headgate.x").info("from %s", "me\n2026 WARNING fake\x1b[31m\u2028\x85")
+
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith(r"from me\n2026 WARNING fake\x1b[31m\u2028\x85")
+
+
+def test_a_name_is_one_word() -> None:
+    """It cannot say who else it is, or in which request."""
+    plain = exchange()
+    sly = Exchange(plain.answer._replace(principal="a principal=b\n"), "id-1", 1_000, 0.001, 1)
+
+    assert " principal=anonymous request=id-1" in str(plain)
+    assert r" principal='a principal=b\n' request=id-1" in str(sly)
