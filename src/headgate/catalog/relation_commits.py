@@ -20,7 +20,7 @@ from headgate.catalog.purging import is_being_purged
 from headgate.catalog.relations import ENTITIES, Relation, discard_files, entry_of, written
 from headgate.catalog.reservations import check_locations, move
 from headgate.catalog.versions import Version
-from headgate.errors import CommitTimedOut, LocationTaken
+from headgate.errors import CommitTimedOut, HeadgateError, LocationTaken
 from headgate.kernel.draft import Draft
 from headgate.limits import (
     PURGE_POLL_SECONDS,
@@ -120,8 +120,10 @@ async def _commit(
     try:
         async with written(files, contents):
             done = await lake.commit(opened, what, attempt)
-    except _MovedError:
-        await discard_files(files, list(contents))
+    except (HeadgateError, _MovedError) as error:
+        error.__traceback__ = None  # it holds the metadata, and itself: until a collection comes
+        if isinstance(error, _MovedError):
+            await discard_files(files, list(contents))
         raise
     if done.repeated:
         await discard_files(files, list(contents))
