@@ -2,21 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from headgate import __version__
-from headgate.catalog.calls import CatalogName
-from headgate.catalog.catalogs import bootstrap, list_catalogs
+from headgate.catalog.catalogs import bootstrap
 from headgate.catalog.lake import Lake
 from headgate.catalog.large_metadata import WORKER as METADATA
+from headgate.catalog.purge_rounds import make_rounds
 from headgate.catalog.reports import Reports
 from headgate.catalog.separator_changes import settle_separator
 from headgate.clock import SystemClock
-from headgate.errors import Forbidden, HeadgateError
+from headgate.errors import Forbidden
 from headgate.http.cache_measures import cache_samples
 from headgate.http.front import Front
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
@@ -35,7 +35,6 @@ from headgate.http.router import Route, Surface
 from headgate.http.shared_measures import SharedMeasures
 from headgate.kernel.cache import Cache
 from headgate.kernel.kernel import Kernel
-from headgate.kernel.realms import RealmState
 from headgate.planning.planner import WORKER as PLANNING
 from headgate.planning.planner import Planner
 from headgate.server_settings import (
@@ -121,8 +120,8 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
     reports = Reports(lake, stored=not settings[READ_ONLY])
     stack.push_async_callback(reports.close)
     if not settings[READ_ONLY]:
-        resuming = asyncio.create_task(_resume_purges(lake))
-        stack.callback(resuming.cancel)
+        rounds = asyncio.create_task(make_rounds(lake, entropy))
+        stack.callback(rounds.cancel)
     tokens = Tokens(token_secret(settings), kernel.clock)
     return Service(
         lake=lake,
@@ -147,15 +146,6 @@ async def _refuse(_service: Service, _request: Request) -> Response:
         why="it was started with --read-only",
         fix="Ask another server of the same store",
     )
-
-
-async def _resume_purges(lake: Lake) -> None:
-    """Go on where an earlier server stopped."""
-    for realm in await lake.kernel.realms.list():
-        if realm.state is RealmState.ACTIVE:
-            with suppress(HeadgateError):  # it was switched off meanwhile
-                for catalog in await list_catalogs(lake.kernel, realm.name):
-                    lake.purges.wake(CatalogName(realm.name, catalog.name))
 
 
 def _management(

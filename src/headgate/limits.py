@@ -69,6 +69,7 @@ RECORDED_RELATIONS_MAX = 100  # tables of one call whose states are remembered f
 PURGE_WAIT_SECONDS = 10.0  # that a new table waits for the files of a dropped one to go
 PURGE_POLL_SECONDS = 0.05
 PURGE_PAUSE_SECONDS = 30.0  # before a purge that could not be finished is tried again
+PURGE_ROUND_SECONDS = 30.0  # between looks for purges that a dead server left, about
 PURGE_PATHS_PER_TURN = 100  # looked at before others have their turn
 LIST_CHUNK_ENTRIES = 500  # read at once; then others have their turn
 REPORT_BYTES_MAX = 256 << 10

@@ -64,6 +64,11 @@ async def is_being_purged(opened: Opened, id: int) -> bool:
     return await look(opened.head.index(PURGE), lambda tree: tree.get(key) is not None)
 
 
+async def has_purges(opened: Opened) -> bool:
+    """Whether files of any dropped table of a catalog are still to be deleted."""
+    return await look(opened.head.index(PURGE), lambda tree: next(tree.scan(), None) is not None)
+
+
 class Purges:
     """Works off the records of the catalogs it is told of, one after the other in each.
 

@@ -69,6 +69,7 @@ async def commit_relations(
         except LocationTaken as taken:
             if not await is_being_purged(opened, taken.holder):
                 raise await with_holder(opened, taken) from taken
+            lake.purges.wake(opened.call.catalog)  # the node that began with it may be gone
             if lake.kernel.clock.seconds() >= deadline:
                 raise _still_there(taken) from taken
             await lake.kernel.clock.sleep(PURGE_POLL_SECONDS)
