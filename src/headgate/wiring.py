@@ -1,6 +1,7 @@
 """The composition root: from settings to an open kernel; the only place that names adapters."""
 
 import os
+import re
 import secrets
 import socket
 from contextlib import AbstractAsyncContextManager
@@ -31,6 +32,7 @@ from headgate.settings.store import (
 from headgate.settings.urls import mask, scheme, sqlite_file
 
 DATABASE_FILE = "headgate.db"
+_HOST = re.compile(r"\w+://([^/?#]*@)?[^/?#@:][^/?#@]*([/?#]|$)|\w+://.*[?&]host=")
 
 
 def open_kernel(
@@ -118,6 +120,13 @@ def _sqlite(path: Path, settings: Settings, *, create: bool) -> Backend:
 
 
 def _postgresql(url: str, settings: Settings, *, create: bool) -> Backend:
+    if not _HOST.match(url):
+        raise BadSetting(
+            f"backend {mask(url)!r} cannot be used",
+            why="it names no host",
+            fix="Write postgresql://USER:PASSWORD@HOST:PORT/DATABASE; "
+            "a socket is postgresql:///DATABASE?host=/FOLDER",
+        )
     try:
         module = import_module("headgate.backends.postgresql.backend")
     except ImportError as error:

@@ -212,7 +212,7 @@ def test_the_embedded_store_lies_in_the_data_directory(headgate: Headgate, tmp_p
         ("sqlite:relative.db", 2),
         ("sqlite://u:secret@h/x", 2),
         ("postgresql://user:secret/db", 1),
-        ("postgresql:user:secret", 1),
+        ("postgresql:user:secret", 2),
     ],
 )
 def test_a_store_that_cannot_be_opened_is_said_in_one_line(

@@ -74,6 +74,16 @@ def test_any_other_sqlite_url_is_refused(url: str) -> None:
     assert "PW" not in str(caught.value)
 
 
+@pytest.mark.parametrize("url", ["postgresql:u:PW", "postgresql:///d", "postgres://u:PW@/d"])
+def test_a_database_server_without_a_host_is_refused(url: str) -> None:
+    """With the form that a URL has; a socket is named in the query."""
+    made("postgresql:///d?host=/run")
+    with pytest.raises(BadSetting, match=r"no host\. Write postgresql://USER:PASS.*HOST") as caught:
+        made(url)
+
+    assert "PW" not in str(caught.value)
+
+
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
 def test_postgresql_gets_its_settings(scheme: str) -> None:
     """Connections and timeout come from the settings; nothing is connected yet."""

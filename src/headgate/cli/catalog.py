@@ -68,7 +68,8 @@ def show(run: Run, *, name: str, metalake: str | None) -> None:
     where = CatalogName(metalake or run.settings[BOOTSTRAP_METALAKE], name)
     one = with_kernel(run, lambda kernel: find_catalog(kernel, where), writable=False)
     if run.json:
-        click.echo(to_json(described(one)))
+        names = {"metalake": where.metalake, "client-name": str(where)}
+        click.echo(to_json(described(one) | names))
         return
     rows = {
         "name": one.name,

@@ -14,7 +14,7 @@ from headgate.cli.commit_words import CATALOG_POINTERS, described, is_about, sen
 from headgate.cli.commits import newest, since, unseen
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
-from headgate.cli.output import to_json
+from headgate.cli.output import printable, to_json
 from headgate.errors import PointerNotFound
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import Commit
@@ -41,6 +41,18 @@ class Wanted(NamedTuple):
         return self.name is None or is_about(commit, self.name)
 
 
+class CommitId(click.ParamType[int]):
+    """The number of a commit."""
+
+    name = "id"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if not (value.isascii() and value.isdigit()):
+            text = f"{value!r} is no id of a commit; `headgate log` shows them, as 123456789"
+            self.fail(text, param, ctx)
+        return int(value)
+
+
 @click.command()
 @click.option("--realm", metavar="NAME", help="Only this realm; a name or an id.")
 @click.option(
@@ -53,7 +65,7 @@ class Wanted(NamedTuple):
 )
 @click.option("--pointer", metavar="NAME", help="Only pointers of this name.")
 @click.option(
-    "--since", metavar="ID", type=click.IntRange(min=0), help="Only what came after this commit."
+    "--since", metavar="ID", type=CommitId(), help="Only what came after the commit of this id."
 )
 @click.option(
     "--limit",
@@ -98,7 +110,11 @@ class Viewer:
     async def show(self, kernel: Kernel) -> None:
         """Print what is there now."""
         keys = await self._pointers(kernel)
-        self._print((await self._present(kernel, keys))[: self._wanted.limit])
+        found = await self._present(kernel, keys)
+        self._print(found[: self._wanted.limit])
+        if not found and self._wanted.name is not None:
+            name = printable(self._wanted.name)
+            click.echo(f"no commit is about {name!r}; names look like a.b.t", err=True)
 
     async def follow(self, kernel: Kernel) -> None:
         """Print what is there now, `limit` commits at most, then what comes, until stopped."""

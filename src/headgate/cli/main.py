@@ -84,7 +84,8 @@ def _as_ours(error: click.ClickException) -> HeadgateError:
     fix = f"Try `{context.command_path} --help`" if context else ""
     message = error.format_message().strip().removesuffix(".")
     message = re.sub("://.*", "://***", message, flags=re.DOTALL)  # a password may follow
-    return InvalidInput(message[:1].lower() + message[1:], fix=fix)
+    first = message[:1] if message[1:2].isupper() else message[:1].lower()
+    return InvalidInput(first + message[1:], fix=fix)
 
 
 def _unexpected(error: Exception) -> HeadgateError:

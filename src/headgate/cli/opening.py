@@ -5,7 +5,9 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from headgate.cli.options import Run
+from headgate.errors import BadSetting
 from headgate.kernel.kernel import Kernel
+from headgate.settings.store import BACKEND
 from headgate.wiring import open_kernel
 
 T = TypeVar("T")
@@ -16,6 +18,12 @@ def with_kernel(run: Run, work: Callable[[Kernel], Awaitable[T]], *, writable: b
 
     Who only reads makes no store: one that is not there is most likely looked for in a wrong place.
     """
+    if run.settings[BACKEND] == "memory:":
+        raise BadSetting(
+            "the backend memory: cannot be used by this command",
+            why="memory: lives only inside of a server",
+            fix="Name a store with --data DIR or --backend URL",
+        )
 
     async def opened() -> T:
         async with open_kernel(run.settings, writable=writable, create=writable) as kernel:

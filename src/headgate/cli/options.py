@@ -57,6 +57,7 @@ def shared(command: Callable[..., None]) -> Callable[..., None]:
             sets=sets,
             environ=environment(),
             file=read_config(config),
+            file_name=config or "",
         )
         logs.set_up(settings[LOG_LEVEL], settings[LOG_FORMAT])
         command(Run(settings, json), **own)

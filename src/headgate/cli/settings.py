@@ -3,12 +3,13 @@
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
-from headgate.cli.options import Run, shared
+from headgate.cli.options import Run, environment, shared
 from headgate.cli.output import printable, table, to_json
+from headgate.settings.loading import find
 from headgate.settings.setting import Settings, Value
 from headgate.settings.table import FAMILIES
 
@@ -17,16 +18,34 @@ HEADINGS = ("NAME", "VALUE", "SOURCE", "DEFAULT", "UNIT", "HELP")
 
 
 @click.command()
+@click.argument("name", required=False)
 @shared
-def settings(run: Run) -> None:
-    """Print all settings: value, source, default, unit, meaning. Secrets are masked."""
+def settings(run: Run, name: str | None) -> None:
+    """Print all settings: value, source, default, unit, meaning. Secrets are masked.
+
+    With NAME only that one, or all whose names begin so.
+    """
+    chosen = _chosen(run.settings, name or "")
     if run.json:
-        click.echo(to_json([described(value) for value in run.settings]))
-        return
-    if sys.stdout.isatty():
+        click.echo(to_json([described(value) for value in chosen]))
+    elif sys.stdout.isatty() or "COLUMNS" in environment():
         columns = min(shutil.get_terminal_size().columns, COLUMNS_MAX)
-        click.echo("\n".join(narrow(run.settings, columns)))
-        return
+        click.echo("\n".join(narrow(chosen, columns)))
+    else:
+        click.echo("\n".join(wide(chosen)))
+
+
+def _chosen(all_of_them: Settings, name: str) -> list[Value]:
+    """Those that are asked for; BadSetting if there are none."""
+    found = [value for value in all_of_them if value.setting.name.startswith(name)]
+    if not found:
+        wanted = find(name)  # it may be known elsewhere by that name
+        found = [value for value in all_of_them if value.setting is wanted]
+    return found
+
+
+def wide(chosen: Sequence[Value]) -> Iterator[str]:
+    """A line for each setting."""
     rows = [
         (
             value.setting.name,
@@ -36,22 +55,25 @@ def settings(run: Run) -> None:
             value.setting.unit or "-",
             value.setting.help,
         )
-        for value in run.settings
+        for value in chosen
     ]
     headings, *lines = table(HEADINGS, rows).splitlines()
-    click.echo(headings)
+    yield headings
+    shown = dict(zip((value.setting.name for value in chosen), lines, strict=True))
     for family, members in FAMILIES.items():
-        click.echo(f"\n{family}")
-        for _ in members:
-            click.echo(lines.pop(0))
+        inside = [shown[one.name] for one in members if one.name in shown]
+        if inside:
+            yield from (f"\n{family}", *inside)
 
 
-def narrow(all_of_them: Settings, columns: int) -> Iterator[str]:
+def narrow(chosen: Sequence[Value], columns: int) -> Iterator[str]:
     """The same for a terminal of so many columns: a few lines for each setting."""
-    values = {value.setting.name: value for value in all_of_them}
+    values = {value.setting.name: value for value in chosen}
     for family, members in FAMILIES.items():
-        yield f"\n{family.upper()}"
-        for setting in members:
+        inside = [one for one in members if one.name in values]
+        if inside:
+            yield f"\n{family.upper()}"
+        for setting in inside:
             value = values[setting.name]
             origin = value.source
             if value.source != "default":

@@ -332,9 +332,7 @@ async def _read_body(request: Request, receive: Receive, limit: int) -> bytes:
 def _unmatched(match: Unmatched, request: Request) -> Response:
     dialect = match.dialect
     if not match.allowed:
-        return dialect.say(
-            dialect.unknown_path, f"No route for request: {request.method} {request.path[:200]}"
-        )
+        return dialect.say(dialect.unknown_path, refusals.no_route(request.method, request.path))
     allowed = ", ".join(sorted(match.allowed))
     response = dialect.say(
         dialect.unknown_method,

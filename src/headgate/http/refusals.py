@@ -37,6 +37,14 @@ def other_origin(origin: str) -> Forbidden:
     )
 
 
+def no_route(method: str, path: str) -> str:
+    """Nobody answers there; perhaps a client was told what it adds itself."""
+    hint = ""
+    if "/v1/v1/" in path:
+        hint = ": the client adds /v1 itself; end the uri with /iceberg"
+    return f"No route for request: {method} {path[:200]}{hint}"
+
+
 def too_large(limit: int) -> TooLarge:
     """Its body is longer than any that is read."""
     return TooLarge(

@@ -52,7 +52,7 @@ def reason(broken: Exception) -> str:
     if isinstance(broken, RecursionError):
         return "it is nested too deeply"
     text = str(broken)
-    return text[:1].lower() + text[1:]
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]  # JSON stays JSON
 
 
 def members(data: Json, what: str, error: type[InvalidInput] = BadMetadata) -> dict[str, Raw]:

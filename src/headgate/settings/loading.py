@@ -31,11 +31,12 @@ def load(
     sets: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
     file: str = "",
+    file_name: str = "",
 ) -> Settings:
     """The values of all settings; `BadSetting` if a source names or holds what cannot be used."""
     values = {setting.name: Value(setting, _default(setting), "default") for setting in SETTINGS}
     sources: tuple[tuple[str, Iterable[tuple[str, Raw]]], ...] = (
-        ("config file", _from_file(file)),
+        ("config file", _from_file(file, file_name)),
         ("environment", _from_environment(environ or {})),
         ("--set", map(_split, sets)),
         ("flag", ((name, raw) for name, raw in (flags or {}).items() if raw is not None)),
@@ -101,12 +102,12 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield _BY_VARIABLE[variable].name, text
 
 
-def _from_file(text: str) -> Iterator[tuple[str, Raw]]:
+def _from_file(text: str, name: str) -> Iterator[tuple[str, Raw]]:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadSetting(
-            "the config file cannot be used", why=f"it is no TOML: {error}", fix="Correct it"
+            f"config file {name!r} cannot be used", why=f"it is no TOML: {error}", fix="Correct it"
         ) from error
     return _flatten(tables, "")
 
@@ -131,9 +132,9 @@ def _unusable(setting: Setting[Any], value: object, source: str) -> BadSetting:
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> BadSetting:
-    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0)
+    nearest = difflib.get_close_matches(name, known, n=1)
     return BadSetting(
         f"{what} is unknown",
-        why=f"the nearest known name is {nearest[0]!r}",
+        why=f"the nearest known name is {nearest[0]!r}" if nearest else "",
         fix="`headgate settings` lists them all",
     )

@@ -59,9 +59,9 @@ class Setting(Generic[T]):
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if self.most < math.inf:
-            bound = f" from {self.least:g} to {self.most:g}"
+            bound = f" from {_number(self.least)} to {_number(self.most)}"
         else:
-            bound = f" of at least {self.least:g}" if self.least > -math.inf else ""
+            bound = f" of at least {_number(self.least)}" if self.least > -math.inf else ""
         if self.type is str and self.default:
             bound = " that is not empty"
         return f"{_EXPECTED[self.type]}{bound}" + (f" ({self.unit})" if self.unit else "")
@@ -135,6 +135,11 @@ class Settings:
     def plain(self) -> dict[str, tuple[Any, str]]:
         """Value and source by name: what another process needs to have the same settings."""
         return {name: (value, source) for name, (_, value, source) in self._values.items()}
+
+
+def _number(value: float) -> str:
+    """All digits of a whole number."""
+    return str(int(value)) if value == int(value) else str(value)
 
 
 def _expanded(path: Path) -> Path:

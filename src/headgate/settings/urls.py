@@ -5,23 +5,32 @@ from pathlib import Path
 from urllib.parse import unquote
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):.*", re.DOTALL)
-# What may be shown of a URL: the groups. Whatever looks otherwise may hide a password anywhere.
-_CLEAN_URLS = (
-    re.compile(r"(memory:)"),
-    re.compile(r"(sqlite:///[^:?#]+)"),
-    re.compile(
-        r"(postgres(?:ql)?://)(?:[^\s/?#@]*@)?([\w.-]*|\[[\da-fA-F:.]+\])(?::\d+)?"
-        r"((?:/[\w.-]*)?)(?:\?[^\s@#]*)?"
-    ),
+# Whatever looks otherwise than these may hide a password anywhere.
+_CLEAN = re.compile(r"memory:|sqlite:///[^:?#]+")
+_POSTGRESQL = re.compile(
+    r"(?P<scheme>postgres(?:ql)?://)"
+    r"(?:(?:(?P<user>[\w.-]+)(?P<password>:[^\s/?#@]*)?|(?P<odd>[^\s/?#@]*))(?P<at>@))?"
+    r"(?P<host>[\w.-]*|\[[\da-fA-F:.]+\])(?P<port>:\d+)?(?P<database>(?:/[\w.-]*)?)"
+    r"(?:\?[^\s@#]*)?"
 )
 
 
 def mask(url: str) -> str:
-    """This URL as scheme, host and database, or path; if it is not well formed, its scheme."""
-    for clean in _CLEAN_URLS:
-        if found := clean.fullmatch(url):
-            return "".join(found.groups())
+    """This URL without password and query; if it is not well formed, its scheme."""
+    if _CLEAN.fullmatch(url):
+        return url
+    if found := _POSTGRESQL.fullmatch(url):
+        return _masked(found)
     return f"{scheme(url)}:***".removeprefix(":") if url else ""
+
+
+def _masked(url: re.Match[str]) -> str:
+    part = url.groupdict("")
+    who = part["user"] or ("***" if part["odd"] else "")
+    password = ":***" if part["password"] else ""
+    port = part["port"] if part["at"] else ""  # else it may be a user's password, and no host
+    address = f"{who}{password}{part['at']}{part['host']}{port}"
+    return f"{part['scheme']}{address}{part['database']}"
 
 
 def scheme(url: str) -> str:

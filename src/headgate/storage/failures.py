@@ -22,6 +22,12 @@ def missing(location: str) -> FileMissing:
     return FileMissing(f"Failed to open input stream for file: {location}")
 
 
+def folder(location: str) -> FileMissing:
+    """Somebody named what files lie in."""
+    error = missing(location)
+    return FileMissing(error.what, why="it is a folder", fix="Name a metadata file")
+
+
 def exists(location: str) -> AlreadyExists:
     """Files are written once."""
     return AlreadyExists(f"File already exists: {location}")

@@ -223,7 +223,9 @@ def translated(place: Place) -> Iterator[None]:
     """Errors of the system leave as ours."""
     try:
         yield
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+    except IsADirectoryError:
+        raise failures.folder(location_of(place)) from None
+    except (FileNotFoundError, NotADirectoryError):
         raise failures.missing(location_of(place)) from None
     except FileExistsError:
         raise failures.exists(location_of(place)) from None

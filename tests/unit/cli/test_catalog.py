@@ -169,7 +169,8 @@ def test_a_catalog_is_shown_with_all_that_it_has(capsys: Capture, store: list[st
     options = ("--warehouse", "s3://b/w", "--allow", "s3://c", "--comment", "mine")
     made = as_json(capsys, "create", "a", *options, *store)
 
-    assert as_json(capsys, "show", "a", *store) == made
+    names = {"metalake": "default", "client-name": "default.a"}
+    assert as_json(capsys, "show", "a", *store) == made | names
     shown = dict(line.split(maxsplit=1) for line in done(capsys, "show", "a", *store).splitlines())
     assert shown["clients"] == 'warehouse="default.a"'
     assert (shown["tables"], shown["and"]) == ("in   s3://b/w", "in      s3://c")

@@ -101,3 +101,10 @@ def test_a_catalog_that_does_not_exist_is_refused(capsys: Capture, store: list[s
     assert run(["log", "--catalog", "other", *store]) == 1
 
     assert "Catalog does not exist: default.other" in capsys.readouterr().err
+
+
+def test_a_name_that_no_commit_is_about_is_said(capsys: Capture, store: list[str]) -> None:
+    """Aside, so that scripts read nothing; it was perhaps written otherwise than in a log."""
+    assert run(["log", "--name", "a/t", *store]) == 0
+
+    assert capsys.readouterr() == ("", "no commit is about 'a/t'; names look like a.b.t\n")

@@ -53,7 +53,7 @@ def test_settings_are_listed_with_value_and_source(capsys: Capture) -> None:
     assert run(["settings", "--json", "--backend", backend, "--set", "cache.bytes=1"]) == 0
 
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
-    assert found["backend"]["value"] == "postgresql://h/d"
+    assert found["backend"]["value"] == "postgresql://u:***@h/d"
     assert found["backend"]["source"] == "flag"
     assert (found["cache.bytes"]["value"], found["cache.bytes"]["source"]) == (1, "--set")
     assert found["cache.bytes"]["default"] > 1
@@ -247,3 +247,54 @@ def test_without_standard_output_nothing_is_done(
     assert run(["version"]) == 1
 
     assert capsys.readouterr().err.startswith("headgate: error: there is no standard output")
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_settings_fit_the_terminal(
+    columns: int, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if only COLUMNS says how wide it is."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("headgate.cli.settings.environment", lambda: {"COLUMNS": str(columns)})
+    assert run(["settings"]) == 0
+
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= columns
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("s3.region", {"s3.region"}),
+        ("gcs.allow", {"gcs.allow-http"}),
+        ("gravitino.server.webserver.host", {"http.host"}),
+    ],
+)
+def test_settings_can_be_chosen_by_name(name: str, found: set[str], capsys: Capture) -> None:
+    """By a whole name, by its beginning, or by another name of the same."""
+    assert run(["settings", name, "--json"]) == 0
+    assert {one["name"] for one in json.loads(capsys.readouterr().out)} == found
+    assert run(["settings", name]) == 0
+    _, _, family, *lines = capsys.readouterr().out.splitlines()
+    assert family.istitle()
+    assert {line.split()[0] for line in lines} == found
+
+
+def test_a_setting_that_is_unknown_cannot_be_shown(capsys: Capture) -> None:
+    """The nearest is named."""
+    assert run(["settings", "s3.regoin"]) == 2
+
+    assert "the nearest known name is 's3.region'" in capsys.readouterr().err
+
+
+def test_a_store_in_memory_is_nobody_elses(capsys: Capture) -> None:
+    """A command would look at an empty one of its own."""
+    assert run(["realm", "list", "--backend", "memory:"]) == 2
+
+    assert "memory: lives only inside of a server" in capsys.readouterr().err
+
+
+def test_an_id_that_is_none_is_refused_with_what_one_looks_like(capsys: Capture) -> None:
+    """Not with the words of a parser."""
+    assert run(["log", "--since", "abc"]) == 2
+
+    assert "'abc' is no id of a commit; `headgate log` shows them" in capsys.readouterr().err

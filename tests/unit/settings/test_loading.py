@@ -6,7 +6,7 @@ import pytest
 
 from headgate.errors import BadSetting
 from headgate.settings.loading import load
-from headgate.settings.server import LOG_LEVEL, READ_ONLY, TOKEN_SECRET
+from headgate.settings.server import HTTP_BODY_BYTES, LOG_LEVEL, READ_ONLY, TOKEN_SECRET
 from headgate.settings.setting import Settings
 from headgate.settings.store import (
     BACKEND,
@@ -98,18 +98,18 @@ def test_an_alias_sets_the_setting_it_stands_for() -> None:
         ({"sets": ["cache.byte=1"]}, "'cache.bytes'"),
         ({"file": "[cache]\nbyte = 1"}, "'cache.bytes'"),
         ({"environ": {"HEADGATE_LOG_LEVL": "info"}}, "'HEADGATE_LOG_LEVEL'"),
-        ({"sets": ["?=1"]}, "the nearest known name is"),
+        ({"sets": ["foo=1"]}, ""),
     ],
 )
 def test_an_unknown_name_is_refused_with_the_nearest_known_one(
     source: dict[str, object], nearest: str
 ) -> None:
-    """A misspelt setting never passes silently, whatever its source."""
+    """A misspelt setting never passes silently; what is near to nothing suggests nothing."""
     with pytest.raises(BadSetting) as caught:
         load(**source)  # type: ignore[arg-type]
 
     assert "is unknown" in caught.value.what
-    assert nearest in caught.value.why
+    assert caught.value.why == (f"the nearest known name is {nearest}" if nearest else "")
 
 
 @pytest.mark.parametrize(
@@ -234,13 +234,25 @@ def test_a_tilde_is_the_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load(file="data = '~/lake'")[DATA] == Path("/somewhere/lake")
 
 
+def test_a_config_file_that_is_broken_is_named() -> None:
+    """There may be several."""
+    with pytest.raises(BadSetting, match=r"config file 'my\.toml' cannot be used: it is no TOML"):
+        load(file="[", file_name="my.toml")
+
+
+def test_whole_numbers_are_shown_with_all_digits() -> None:
+    """Also large ones."""
+    assert HTTP_BODY_BYTES.expected == "a whole number from 1024 to 4194304 (bytes)"
+    assert COMMIT_TIMEOUT.expected.startswith("a number from 0.1 to ")
+
+
 def test_only_shown_values_are_masked() -> None:
     """The program gets the password, people do not."""
     settings = load(sets=["backend=postgresql://u:p@h/d"])
     value = next(value for value in settings if value.setting is BACKEND)
 
     assert settings[BACKEND] == "postgresql://u:p@h/d"
-    assert value.shown == "postgresql://h/d"
+    assert value.shown == "postgresql://u:***@h/d"
 
 
 @pytest.mark.parametrize(("secret", "shown"), [("memory:", "***"), ("a:b", "***"), ("", "")])

@@ -8,9 +8,12 @@ from headgate.settings.urls import mask
 @pytest.mark.parametrize(
     ("url", "masked"),
     [
-        ("postgresql://u:PW@h/d", "postgresql://h/d"),
-        ("postgres://u:PW@[::1]:5432/d", "postgres://[::1]/d"),
-        ("postgresql://u@h/d?password=PW&x=1", "postgresql://h/d"),
+        ("postgresql://u:PW@h/d", "postgresql://u:***@h/d"),
+        ("postgresql://u:PW@h:5433/d", "postgresql://u:***@h:5433/d"),
+        ("postgres://u:PW@[::1]:5432/d", "postgres://u:***@[::1]:5432/d"),
+        ("postgresql://u%40v:PW@h/d", "postgresql://***@h/d"),
+        ("postgresql://:PW@h/d", "postgresql://***@h/d"),
+        ("postgresql://u@h/d?password=PW&x=1", "postgresql://u@h/d"),
         ("postgresql://h:5432/d", "postgresql://h/d"),
         ("postgresql://u:12345/d", "postgresql://u/d"),
         ("postgresql://u:P@SS/word@h:1/d", "postgresql:***"),
@@ -31,5 +34,5 @@ from headgate.settings.urls import mask
     ],
 )
 def test_passwords_are_masked(url: str, masked: str) -> None:
-    """A URL is shown as host and database; one that is not well formed as its scheme only."""
+    """A URL is shown without password and query; one that is not well formed as its scheme only."""
     assert mask(url) == masked

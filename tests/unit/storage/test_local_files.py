@@ -47,6 +47,14 @@ def name_of(file: int, top: Path) -> str:
     return next(found).name
 
 
+async def test_a_folder_is_no_file(files: StorageFiles, warehouse: Path) -> None:
+    """As when somebody registers the folder of a table."""
+    (warehouse / "t").mkdir()
+
+    with pytest.raises(FileMissing, match=r"/t: it is a folder\. Name a metadata file"):
+        await files.read(f"{warehouse}/t")
+
+
 @pytest.mark.parametrize("scheme", ["", "file:", "file://"])
 async def test_a_file_is_read_as_it_was_written(
     files: StorageFiles, warehouse: Path, scheme: str
