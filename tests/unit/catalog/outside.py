@@ -15,6 +15,7 @@ from headgate.catalog.ports import (
     StorageCredential,
 )
 from headgate.errors import HeadgateError, PlanNotFound, PlanTaskNotFound
+from headgate.planning.requests import parse
 
 PLAN_ID, PLAN_TASK = "plan-1", "task-1"
 
@@ -118,6 +119,7 @@ class FakePlanner:
         self.failing: list[Exception] = []
 
     async def plan(self, metadata: bytes, request: bytes, roots: tuple[str, ...]) -> bytes:
+        parse(request)
         self.asked.append(metadata)
         return b'{"status":"completed","plan-id":"plan-1","plan-tasks":["task-1"]}'
 

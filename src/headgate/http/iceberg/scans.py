@@ -13,16 +13,15 @@ from headgate.http.iceberg.delegation import (
     locations_in,
     representation_of,
 )
-from headgate.http.iceberg.payloads import FetchTasks, PlanScan
+from headgate.http.iceberg.payloads import FetchTasks
 from headgate.http.iceberg.service import Service, identifier_of, open_catalog
 from headgate.http.request import JSON_CONTENT, Request, Response, decode
 from headgate.model.wire_names import unquote_segment
 
 
 async def plan(service: Service, request: Request) -> Response:
-    """The files that a scan has to read."""
+    """The files that a scan has to read. Its filter may be nested too deeply to be read here."""
     table, metadata = await _table(service, request)
-    decode(request, PlanScan)  # refused here if it is no such request at all
     answer = await service.lake.planner.plan(metadata, request.body, table.opened.allowed_locations)
     return await _with_credentials(service, request, table, answer)
 

@@ -126,7 +126,7 @@ CASES = [
     Case("loadFunction", "GET namespaces/none/functions/f", NO_NAMESPACE, NO_SUCH_NAMESPACE),
     Case("loadFunction", "GET namespaces/a/functions/f", NO_FUNCTION, "Function does not exist: a.f"),
     Case("planTableScan", f"POST {NO}/plan", NO_TABLE, NO_SUCH_TABLE, {}),
-    Case("planTableScan", f"POST {TABLE}/plan", BAD, UNREADABLE, {"snapshot-id": "x"}),
+    Case("planTableScan", f"POST {TABLE}/plan", BAD, "Cannot parse the scan request: ", {"snapshot-id": "x"}),
     Case("fetchPlanningResult", f"GET {NO}/plan/plan-1", NO_TABLE, NO_SUCH_TABLE),
     Case("fetchPlanningResult", f"GET {TABLE}/plan/none", NO_PLAN, "Plan does not exist: none"),
     Case("cancelPlanning", f"DELETE {NO}/plan/plan-1", NO_TABLE, NO_SUCH_TABLE),

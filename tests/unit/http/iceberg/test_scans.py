@@ -1,10 +1,15 @@
 """Scan planning, as far as it is not the planner's: which table, which metadata, credentials."""
 
 import json
+from functools import partial
 
 import pytest
 
-from tests.unit.catalog.lakes import Node, World, commit, set_properties
+from headgate.limits import FILTER_RECURSION_MAX
+from headgate.planning.planner import WORKER, Planner
+from headgate.storage.worker_files import WorkerFiles
+from headgate.workers.pool import WorkerPool
+from tests.unit.catalog.lakes import LOCAL, Node, World, commit, set_properties
 from tests.unit.http.iceberg.test_answers import STATIC, VENDED, far_node
 
 TABLE = "namespaces/a/tables/t"
@@ -53,3 +58,22 @@ async def test_a_plan_id_is_decoded(node: Node) -> None:
     assert (await node.get(f"{TABLE}/plan/plan%2D1")).status == 200
     unknown = await node.get(f"{TABLE}/plan/a%20b")
     assert unknown.error == (404, "NoSuchPlanIdException", "Plan does not exist: a b")
+
+
+async def test_long_lopsided_filters_are_planned(node: Node) -> None:
+    """Only the worker reads them, which goes deeper than a server; too deep is still too deep."""
+    await node.table()
+    test = b'{"type":"is-null","term":"id"}'
+    statuses = []
+    pool = WorkerPool(WORKER)
+    try:
+        node.lake.planner = Planner(pool, pool, partial(WorkerFiles, LOCAL))
+        for levels in (3_000, FILTER_RECURSION_MAX):
+            deep = b'{"type":"not","child":' * levels + test + b"}" * levels
+            answer = await node.post(f"{TABLE}/plan", b'{"filter":' + deep + b"}")
+            statuses.append(answer.status)
+    finally:
+        await pool.close()
+
+    assert statuses == [200, 400]
+    assert answer.error[2] == "The request is nested too deeply"
