@@ -160,7 +160,7 @@ def test_looking_makes_no_store(headgate: Headgate) -> None:
         problem = json.loads(err)["error"]
         assert problem["type"] == "StoreNotFound"
         assert problem["message"].startswith("there is no store: ")
-        assert "`headgate serve` makes it" in problem["fix"]
+        assert f"`headgate serve {shlex.join(headgate.store[:2])}" in problem["fix"]
 
 
 def test_the_log_can_be_followed(headgate: Headgate) -> None:

@@ -51,9 +51,12 @@ def described(commit: Commit) -> dict[str, object]:
     }
 
 
-def sentence(commit: Commit, realm: str) -> str:
-    """A commit for people: one line, and one below it for each note and each entry."""
-    where = printable(f"{realm} {commit.pointer}")
+def sentence(commit: Commit, realm: str, catalog: str = "") -> str:
+    """A commit for people: one line, and one below it for each note and each entry.
+
+    One in a catalog names that; pointers have ids, which say nothing to people.
+    """
+    where = printable(catalog or f"{realm} {commit.pointer}")
     lines = [f"{iso(commit.time_ms)}  {commit.id}  {where} #{commit.seq}  node {commit.node}"]
     for group in commit.groups:
         if group.note is not None:

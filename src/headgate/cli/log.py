@@ -3,21 +3,23 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import click
 
 from headgate.catalog.calls import CatalogName
-from headgate.catalog.catalogs import find_catalog
+from headgate.catalog.catalogs import find_catalog, stored_catalogs
+from headgate.catalog.openings import head_pointer
 from headgate.cli.commit_words import CATALOG_POINTERS, described, is_about, sentence
 from headgate.cli.commits import newest, since, unseen
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import printable, to_json
-from headgate.errors import PointerNotFound
+from headgate.errors import NotFound, PointerNotFound
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import Commit
+from headgate.kernel.realms import Realm
 from headgate.kernel.records import PointerKey
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.settings.catalogs import BOOTSTRAP_METALAKE
@@ -105,6 +107,7 @@ class Viewer:
         self._wanted = wanted
         self._json = json
         self._realms: Mapping[str, str] = {}
+        self._catalogs: dict[str, str] = {}
         self._seen: dict[PointerKey, int] = {}
 
     async def show(self, kernel: Kernel) -> None:
@@ -139,8 +142,11 @@ class Viewer:
 
     async def _pointers(self, kernel: Kernel) -> list[PointerKey]:
         """The pointers to show; realms and pointers may come and go meanwhile."""
-        self._realms = {one.id: one.name for one in await kernel.realms.list()}
+        realms = await kernel.realms.list()
+        self._realms = {one.id: one.name for one in realms}
         keys = await kernel.log.pointers(await self._realm_id(kernel))
+        if any(key.name not in self._catalogs for key in keys):
+            await self._name_catalogs(kernel, realms)
         if self._wanted.catalog is not None:
             found = await find_catalog(kernel, self._wanted.catalog)
             keys = [key for key in keys if key.name.startswith(f"{CATALOG_POINTERS}{found.id}/")]
@@ -152,6 +158,13 @@ class Viewer:
                 f"there is no pointer {name!r}", why=f"there are: {known}", fix="Name one of them"
             )
         return chosen
+
+    async def _name_catalogs(self, kernel: Kernel, realms: Sequence[Realm]) -> None:
+        """Learn how the catalogs are called that pointers belong to."""
+        for realm in realms:
+            with contextlib.suppress(NotFound):  # it is purged at this moment
+                for one in await stored_catalogs(kernel, realm):
+                    self._catalogs[head_pointer(one.id)] = f"{realm.name}.{one.name}"
 
     async def _realm_id(self, kernel: Kernel) -> str | None:
         wanted = self._wanted.realm
@@ -167,4 +180,5 @@ class Viewer:
             if self._json:
                 click.echo(to_json(described(commit)))
             else:
-                click.echo(sentence(commit, self._realms.get(commit.realm, commit.realm)))
+                catalog = self._catalogs.get(commit.pointer, "")
+                click.echo(sentence(commit, self._realms.get(commit.realm, commit.realm), catalog))

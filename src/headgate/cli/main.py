@@ -18,6 +18,7 @@ from headgate.cli.output import printable, to_json
 from headgate.cli.realm import realm
 from headgate.cli.serve import NotStarted, serve
 from headgate.cli.settings import settings
+from headgate.cli.suggestions import for_same_store
 from headgate.cli.version import version
 from headgate.errors import HeadgateError, InvalidInput
 
@@ -49,23 +50,20 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit code. Failures are one line, or one object with --json."""
-    as_json = "--json" in arguments
     if sys.stdout is None:  # it was closed by whoever started us
-        _report(
-            HeadgateError("there is no standard output", fix="Do not close it"), as_json=as_json
-        )
+        _report(HeadgateError("there is no standard output", fix="Do not close it"), arguments)
         return FAILED
     try:
         code = cli.main(list(arguments), prog_name="headgate", standalone_mode=False)
         sys.stdout.flush()
     except NotStarted as error:
-        _report(error.reason, as_json=as_json)
+        _report(error.reason, arguments)
         return BAD_USAGE
     except HeadgateError as error:
-        _report(error, as_json=as_json)
+        _report(error, arguments)
         return BAD_USAGE if isinstance(error, InvalidInput) else FAILED
     except click.ClickException as error:
-        _report(_as_ours(error), as_json=as_json)
+        _report(_as_ours(error), arguments)
         return error.exit_code
     except click.Abort:
         click.echo("headgate: interrupted", err=True)
@@ -74,7 +72,7 @@ def run(arguments: Sequence[str]) -> int:
         _drop_output()
         return DONE
     except Exception as error:  # noqa: BLE001  whatever it is, people and scripts get one line
-        _report(_unexpected(error), as_json=as_json)
+        _report(_unexpected(error), arguments)
         return FAILED
     return code if isinstance(code, int) else DONE
 
@@ -108,10 +106,13 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _report(error: HeadgateError, *, as_json: bool) -> None:
-    if as_json:
-        message = printable(f"{error.what}: {error.why}" if error.why else error.what)
-        body = {"type": type(error).__name__, "message": message, "fix": printable(error.fix)}
+def _report(error: HeadgateError, arguments: Sequence[str]) -> None:
+    def said(text: str) -> str:
+        return printable(for_same_store(text, arguments))
+
+    if "--json" in arguments:
+        message = said(f"{error.what}: {error.why}" if error.why else error.what)
+        body = {"type": type(error).__name__, "message": message, "fix": said(error.fix)}
         click.echo(to_json({"error": body}), err=True)
     else:
-        click.echo(f"headgate: error: {printable(str(error))}", err=True)
+        click.echo(f"headgate: error: {said(str(error))}", err=True)

@@ -108,3 +108,10 @@ def test_a_name_that_no_commit_is_about_is_said(capsys: Capture, store: list[str
     assert run(["log", "--name", "a/t", *store]) == 0
 
     assert capsys.readouterr() == ("", "no commit is about 'a/t'; names look like a.b.t\n")
+
+
+def test_people_read_the_name_of_the_catalog(capsys: Capture, store: list[str]) -> None:
+    """Scripts read the pointer, which never changes its name."""
+    assert run(["log", "--catalog", "main", "--limit", "1", *store]) == 0
+
+    assert capsys.readouterr().out.splitlines()[0].split()[2] == "default.main"

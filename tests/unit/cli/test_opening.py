@@ -25,5 +25,5 @@ def test_a_store_that_is_not_there_is_not_made_to_be_read(
     problem = json.loads(captured.err)["error"]
     assert captured.out == ""
     assert problem["message"] == f"there is no store: {file} does not exist"
-    assert "`headgate serve` makes it" in problem["fix"]
+    assert f"`headgate serve --data '{data}'" in problem["fix"]
     assert list(tmp_path.iterdir()) == []

@@ -79,7 +79,10 @@ def test_an_active_realm_is_not_purged(tmp_path: Path, capsys: pytest.CaptureFix
     assert run(["realm", "create", "live", *store]) == 0
     assert run(["realm", "purge", "live", *store]) == 1
 
-    assert "it is ACTIVE. Run `headgate realm deactivate live` first" in capsys.readouterr().err
+    assert (
+        f"it is ACTIVE. Run `headgate realm deactivate live --data {tmp_path}` first"
+        in capsys.readouterr().err
+    )
 
 
 def test_no_progress_is_shown_to_a_script() -> None:
