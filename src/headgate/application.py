@@ -12,6 +12,7 @@ from headgate import __version__
 from headgate.catalog.catalogs import bootstrap
 from headgate.catalog.lake import Lake
 from headgate.catalog.large_metadata import WORKER as METADATA
+from headgate.catalog.linked_places import check_links
 from headgate.catalog.purge_rounds import make_rounds
 from headgate.catalog.reports import Reports
 from headgate.catalog.separator_changes import settle_separator
@@ -43,6 +44,7 @@ from headgate.server_settings import (
     front_options,
     lake_options,
     pool_options,
+    real_location,
     storage_options,
     token_secret,
     uuids,
@@ -79,8 +81,7 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             numbers = SharedMeasures(measures, shared, clock)
             await stack.enter_async_context(numbers.kept())
             if settings[BOOTSTRAP] and not settings[READ_ONLY]:
-                first = bootstrap_catalog(settings)
-                await bootstrap(kernel, settings[BOOTSTRAP_METALAKE], first, check_writable)
+                await _bootstrap(settings, kernel)
             await settle_separator(
                 kernel, settings[SCHEMA_SEPARATOR], writable=not settings[READ_ONLY]
             )
@@ -95,6 +96,17 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             yield [iceberg, *_management(settings, kernel, numbers, iceberg, reports)]
 
     return Front(opening, clock, measures, seed=entropy(), options=front_options(settings))
+
+
+async def _bootstrap(settings: Settings, kernel: Kernel) -> None:
+    """Give a fresh store its first catalog, if its files can lie where they are to."""
+    metalake, first = settings[BOOTSTRAP_METALAKE], bootstrap_catalog(settings)
+
+    async def check() -> None:
+        check_writable(first.warehouse)
+        await check_links(kernel, metalake, first, real_location)
+
+    await bootstrap(kernel, metalake, first, check)
 
 
 async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) -> Service:

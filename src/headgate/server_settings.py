@@ -140,6 +140,13 @@ def local_location(path: Path) -> str:
     return f"file://{os.path.abspath(path)}"  # noqa: PTH100  without `..`, links as they are
 
 
+def real_location(location: str) -> str:
+    """The same place of this machine without symbolic links; of another store as it is."""
+    if scheme_of(location) != "file":
+        return location
+    return f"file://{os.path.realpath(normalize(location).removeprefix('file://'))}"
+
+
 def token_secret(settings: Settings) -> bytes:
     """The key that signs tokens: the operator's, else one made on first start."""
     given = settings[server.TOKEN_SECRET]

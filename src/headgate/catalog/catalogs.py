@@ -1,6 +1,6 @@
 """Catalogs of a metalake: created, listed, changed, deleted. A fresh store gets one of its own."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -261,12 +261,12 @@ async def bootstrap(
     kernel: Kernel,
     metalake: str,
     catalog: CatalogEntity,
-    check: Callable[[str], None] = lambda _: None,
+    check: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """Give a fresh store its first metalake and catalog; a store that has any is left alone.
 
     Several nodes may start at once, and one may have stopped half-way: each completes it. `check`
-    refuses a warehouse that cannot be used.
+    refuses places that cannot be used.
     """
     realms = await kernel.realms.list()
     if not realms:
@@ -279,6 +279,7 @@ async def bootstrap(
     if realm is None or realm.state is not RealmState.ACTIVE:
         return  # it is another store, or somebody switched the metalake off
     if not await list_catalogs(kernel, metalake):
-        check(catalog.warehouse)
+        if check:
+            await check()
         with suppress(CatalogExists):  # another node was faster
             await create_catalog(kernel, metalake, catalog)

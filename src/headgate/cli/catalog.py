@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import click
+import msgspec
 
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import (
@@ -14,15 +15,17 @@ from headgate.catalog.catalogs import (
     list_catalogs,
 )
 from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.linked_places import check_links
 from headgate.catalog.nesting import SEPARATOR
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
 from headgate.errors import BadRequest
+from headgate.kernel.kernel import Kernel
 from headgate.model.locations import normalize
 from headgate.model.physical import path_segment
 from headgate.model.separators import Governance, check_separator
-from headgate.server_settings import check_writable, local_location
+from headgate.server_settings import check_writable, local_location, real_location
 from headgate.settings.catalogs import BOOTSTRAP_METALAKE, SCHEMA_GOVERNANCE, SCHEMA_SEPARATOR
 from headgate.settings.store import DATA
 
@@ -133,8 +136,12 @@ def create(  # noqa: PLR0913  one argument for each option
     for location in (place, *allow):  # before a store is made
         normalize(location)
     check_writable(place)
-    made = with_kernel(run, lambda kernel: create_catalog(kernel, lake, new), writable=True)
-    _answer(run, made, "created")
+
+    async def make(kernel: Kernel) -> CatalogEntity:
+        await check_links(kernel, lake, new, real_location)
+        return await create_catalog(kernel, lake, new)
+
+    _answer(run, with_kernel(run, make, writable=True), "created")
 
 
 @catalog.command("set")
@@ -148,10 +155,14 @@ def set_(run: Run, *, name: str, changes: tuple[str, ...], metalake: str | None)
     where = CatalogName(metalake or run.settings[BOOTSTRAP_METALAKE], name)
     separator = run.settings[SCHEMA_SEPARATOR]
     check_separator(separator, Governance(run.settings[SCHEMA_GOVERNANCE]))
-    changed = with_kernel(
-        run, lambda kernel: alter_catalog(kernel, where, fields, separator), writable=True
-    )
-    _answer(run, changed, "changed")
+
+    async def change(kernel: Kernel) -> CatalogEntity:
+        if "allowed_locations" in fields:
+            new = msgspec.structs.replace(await find_catalog(kernel, where), **fields)
+            await check_links(kernel, where.metalake, new, real_location)
+        return await alter_catalog(kernel, where, fields, separator)
+
+    _answer(run, with_kernel(run, change, writable=True), "changed")
 
 
 def described(one: CatalogEntity) -> dict[str, object]:

@@ -50,8 +50,8 @@ async def test_a_place_that_cannot_be_used_is_refused_only_when_it_is_needed(wor
     """A store that has its catalog starts, whatever became of the settings."""
     kernel = await world.rig.open(types=CATALOG_TYPES)
 
-    def refuse(place: str) -> None:
-        raise BadSetting(place)
+    async def refuse() -> None:
+        raise BadSetting("/w")
 
     with pytest.raises(BadSetting, match="/w"):
         await bootstrap(kernel, METALAKE, catalog(), refuse)

@@ -1,0 +1,34 @@
+"""Symbolic links: two names of one folder, which nobody sees who compares names only."""
+
+from collections.abc import Callable
+
+from headgate.catalog.catalogs import stored_catalogs
+from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.territories import places_of
+from headgate.errors import LocationTaken
+from headgate.kernel.kernel import Kernel
+from headgate.model.locations import overlaps
+
+
+async def check_links(
+    kernel: Kernel, metalake: str, catalog: CatalogEntity, real: Callable[[str], str]
+) -> None:
+    """Refuse places of a catalog that links lead to what it has already, or another one has.
+
+    Each name would be purged with the files of the other. `real` tells where a location is.
+    """
+    wanted = places_of(catalog)
+    known = dict.fromkeys(wanted, f"catalog {metalake}.{catalog.name} itself")
+    for realm in await kernel.realms.list():
+        for other in await stored_catalogs(kernel, realm):
+            if (realm.name, other.name) != (metalake, catalog.name):
+                known |= dict.fromkeys(places_of(other), f"catalog {realm.name}.{other.name}")
+    for place in wanted:
+        for taken, holder in known.items():
+            if overlaps(real(place), real(taken)) and not overlaps(place, taken):
+                raise LocationTaken(
+                    f"Location is taken: {place}",
+                    why=f"without symbolic links it is {real(place)}, and {holder} has {taken}, "
+                    "which is there, above it or below it",
+                    fix="Choose another location, or take it from that one first",
+                )
