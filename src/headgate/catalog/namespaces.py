@@ -128,7 +128,7 @@ async def drop_namespace(lake: Lake, opened: Opened, levels: Levels) -> None:
         names = NamesDraft(draft.index(NAMES))
         path = names.path(levels)
         if not path or len(path) != len(levels):
-            raise no_namespace(levels)
+            raise no_namespace(names, levels)
         content = names.first_below(path[-1].id)
         if content is not None:
             raise NamespaceNotEmpty(
@@ -146,23 +146,28 @@ async def drop_namespace(lake: Lake, opened: Opened, levels: Levels) -> None:
 
 async def find_namespace(opened: Opened, levels: Levels) -> Entry:
     """The namespace of this path."""
-    entry = await opened.look(lambda names: names.namespace(levels))
-    if entry is None:
-        raise no_namespace(levels)
-    return entry
+    return await opened.look(lambda names: require_namespace(names, levels))
 
 
 def require_namespace(names: Names, levels: Levels) -> Entry:
     """The namespace of this path, in a commit."""
     entry = names.namespace(levels)
     if entry is None:
-        raise no_namespace(levels)
+        raise no_namespace(names, levels)
     return entry
 
 
-def no_namespace(levels: Levels) -> NamespaceNotFound:
-    """What to say of a namespace that does not exist."""
-    return NamespaceNotFound(f"Namespace does not exist: {dotted(levels)}")
+def no_namespace(names: Names, levels: Levels) -> NamespaceNotFound:
+    """What to say of a namespace that does not exist; perhaps its dots were to separate levels."""
+    split = tuple(part for level in levels for part in level.split("."))
+    meant = split != levels and all(split) and names.namespace(split) is not None
+    return NamespaceNotFound(
+        f"Namespace does not exist: {dotted(levels)}",
+        fix="There is one with these levels: in URLs they are separated by %1F, or by what "
+        "/v1/config says, and not by dots"
+        if meant
+        else "",
+    )
 
 
 def _check_nesting(opened: Opened, levels: Levels, options: LakeOptions) -> None:

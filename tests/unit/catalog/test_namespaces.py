@@ -302,3 +302,15 @@ async def test_the_log_tells_what_was_done(node: Node) -> None:
         for do in ("create", "alter", "drop")
     ]
     assert notes[-3:] == expected
+
+
+async def test_dots_that_were_to_separate_levels_are_explained(node: Node) -> None:
+    """Only if there is such a namespace: else dots are plain text."""
+    await node.namespace("a", "b")
+
+    with pytest.raises(NamespaceNotFound, match="separated by %1F"):
+        await load_namespace(await node.opened(), ("a.b",))
+    for levels in (("a.c",), ("a.",), ("a", "c")):
+        with pytest.raises(NamespaceNotFound) as caught:
+            await load_namespace(await node.opened(), levels)
+        assert caught.value.fix == ""
