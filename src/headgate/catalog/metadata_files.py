@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
 
 import zstandard
 
@@ -98,16 +99,19 @@ def _zip(data: bytes) -> bytes:
 
 
 def _unzip(data: bytes) -> bytes:
-    """The content, refused if it is larger than any metadata file may be."""
+    """The content, refused if it is larger than any metadata file may be.
+
+    It grows in one place: parts that are put together in the end take its memory twice.
+    """
     unzipper = zlib.decompressobj(wbits=31)
-    pieces: list[bytes] = []
-    size = 0
-    while not unzipper.eof and size <= METADATA_FILE_BYTES_MAX:
-        rest = unzipper.unconsumed_tail if pieces else data
-        pieces.append(unzipper.decompress(rest, UNZIPPED_AT_ONCE_BYTES))
-        size += len(pieces[-1])
-        if not pieces[-1]:
+    content = BytesIO()
+    rest = data
+    while not unzipper.eof and content.tell() <= METADATA_FILE_BYTES_MAX:
+        piece = unzipper.decompress(rest, UNZIPPED_AT_ONCE_BYTES)
+        if not piece:
             break
-    if not unzipper.eof or size > METADATA_FILE_BYTES_MAX:
+        content.write(piece)
+        rest = unzipper.unconsumed_tail
+    if not unzipper.eof or content.tell() > METADATA_FILE_BYTES_MAX:
         raise EOFError("it is cut short, or too large")
-    return b"".join(pieces)
+    return content.getvalue()
