@@ -31,14 +31,23 @@ def live(jobs: Mapping[bytes, Job]) -> None:
 def serve(jobs: Mapping[bytes, Job], requests: BinaryIO, answers: BinaryIO) -> None:
     """Answer requests until there are no more, or nobody reads the answers."""
     with suppress(BrokenPipeError):
-        while (request := read_request(requests)) is not None:
-            job, *arguments = request
-            try:
-                for item in jobs[job](*arguments):
-                    write_answer(answers, ITEM, item)
-                write_answer(answers, END)
-            except Exception as error:  # noqa: BLE001  every failure is answered
-                write_answer(answers, FAILED, msgspec.msgpack.encode(failure(error)))
+        while _serve_one(jobs, requests, answers):
+            pass  # nothing of a request is left in memory when the next one is read
+
+
+def _serve_one(jobs: Mapping[bytes, Job], requests: BinaryIO, answers: BinaryIO) -> bool:
+    """Answer the next request; False if there is none."""
+    request = read_request(requests)
+    if request is None:
+        return False
+    job, *arguments = request
+    try:
+        for item in jobs[job](*arguments):
+            write_answer(answers, ITEM, item)
+        write_answer(answers, END)
+    except Exception as error:  # noqa: BLE001  every failure is answered
+        write_answer(answers, FAILED, msgspec.msgpack.encode(failure(error)))
+    return True
 
 
 def failure(error: Exception) -> Failure:

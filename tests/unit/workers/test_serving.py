@@ -1,6 +1,7 @@
 """A worker's loop, run here."""
 
 import io
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -123,3 +124,25 @@ def test_a_request_that_is_cut_is_none() -> None:
         [None] * len(whole)
     )
     assert read_request(io.BytesIO(whole)) == [b"twice", b"word"]
+
+
+def test_a_request_is_gone_when_the_next_one_is_read() -> None:
+    """Both may be metadata of hundreds of megabytes."""
+    size = 8 << 20
+    held: list[int] = []
+
+    class Watched(io.BytesIO):
+        """Says how much memory is held when a request begins to be read."""
+
+        def read(self, wanted: int | None = -1, /) -> bytes:
+            if wanted == PARTS.size:
+                held.append(tracemalloc.get_traced_memory()[0])
+            return super().read(wanted)
+
+    pipe = Watched(2 * request(b"measure", b"x" * size))
+    tracemalloc.start()
+    serve({b"measure": lambda word: iter([b"%d" % len(word)])}, pipe, io.BytesIO())
+    tracemalloc.stop()
+
+    assert len(held) == 3
+    assert max(held) - held[0] < size
