@@ -12,7 +12,8 @@ from headgate.testing.headgate_server import HeadgateServer
 from tests.conftest import FULL
 from tests.fuzz.lake import NAMESPACE, TABLE, VIEW, made_lake
 
-EXAMPLES = 300 if FULL else 6
+EXAMPLES = 60 if FULL else 6
+SECONDS_MAX = 1_500 if FULL else 280
 CONFIG = f"""\
 [parameters]
 "path.prefix" = "default.main"
@@ -35,6 +36,7 @@ def routes(server: HeadgateServer) -> set[tuple[str, str]]:
     return set(re.findall(sample, httpx.get(f"{server.url}/metrics").text, re.MULTILINE))
 
 
+@pytest.mark.timeout(SECONDS_MAX + 20)
 @pytest.mark.parametrize(
     ("document", "known"),
     [("iceberg/v1", True), ("iceberg/v1", False), ("management/v1", False)],
@@ -56,7 +58,7 @@ def test_no_request_breaks_the_server(document: str, known: bool, tmp_path: Path
             text=True,
             check=False,
             cwd=tmp_path,
-            timeout=280,
+            timeout=SECONDS_MAX,
         )
         promised, reached = operations(server, document), routes(server)
 
