@@ -11,6 +11,7 @@ import select
 import socket
 import time
 from collections import Counter, deque
+from contextlib import suppress
 from multiprocessing.connection import Connection as Pipe
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -65,12 +66,12 @@ class LoadGenerator:
     def run(self, plan: Plan) -> Round:
         """What came of this plan."""
         processes = _family(plan.pid)
-        before = _cpu_seconds(processes)
+        before = [_cpu_seconds_of(process) for process in processes]
         self._pipe.send(plan)
         seen: Round | BaseException = self._pipe.recv()
         if isinstance(seen, BaseException):
             raise seen
-        seen.server_cpu_seconds = _cpu_seconds(processes) - before
+        seen.server_cpu_seconds = _cpu_seconds(processes, before)
         return seen
 
 
@@ -249,6 +250,15 @@ def _family(pid: int | None) -> list[psutil.Process]:
     return [parent, *parent.children(recursive=True)]
 
 
-def _cpu_seconds(processes: list[psutil.Process]) -> float:
-    times = [process.cpu_times() for process in processes]
-    return sum(one.user + one.system for one in times)
+def _cpu_seconds(processes: list[psutil.Process], before: list[float]) -> float:
+    """Since then. A worker that has ended meanwhile was idle, or it would not have."""
+    total = 0.0
+    for process, earlier in zip(processes, before, strict=True):
+        with suppress(psutil.NoSuchProcess):
+            total += _cpu_seconds_of(process) - earlier
+    return total
+
+
+def _cpu_seconds_of(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return times.user + times.system

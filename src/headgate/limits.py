@@ -131,6 +131,7 @@ MANIFEST_SCHEMAS_KNOWN_MAX = 64
 MANIFEST_LISTS_KNOWN_MAX = 2
 PARTITIONS_KNOWN_MAX = 4_096  # of one scan
 FILE_WRITERS = 2  # threads: one waits for the disk while the other writes; more hinder each other
+FILES_PER_TURN = 8  # that one of them writes before it answers
 STORES_OPEN_MAX = 1_024  # sets of files, as catalogs see them
 WALK_BATCH_PATHS = 1_000
 WALK_SEEN_PATHS_MAX = 500_000  # remembered to leave out repetitions, which do no harm

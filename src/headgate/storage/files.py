@@ -3,12 +3,12 @@
 import itertools
 import operator
 from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import Executor
 
 from headgate.clock import Clock, SystemClock
 from headgate.errors import AlreadyExists, Forbidden, HeadgateError
 from headgate.storage import endpoints
 from headgate.storage.failures import NotDeleted
+from headgate.storage.file_writers import FileWriters
 from headgate.storage.local_files import LocalFiles
 from headgate.storage.object_files import ObjectFiles
 from headgate.storage.options import StorageOptions
@@ -31,7 +31,7 @@ class StorageFiles:
         *,
         clock: Clock | None = None,
         resolve: endpoints.Resolve = endpoints.resolve,
-        writers: Executor | None = None,
+        writers: FileWriters | None = None,
     ) -> None:
         self._roots = tuple(parse(root) for root in roots)
         self._local = LocalFiles(self._roots, sync=options.local_sync, writers=writers)

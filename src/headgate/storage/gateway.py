@@ -1,12 +1,12 @@
 """All stores of a server behind one port, as the catalog asks for it."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from headgate.catalog.ports import Files, Signed, SignRequest, StorageCredential
 from headgate.clock import Clock
 from headgate.errors import Unsupported
-from headgate.limits import FILE_WRITERS, STORES_OPEN_MAX
+from headgate.limits import STORES_OPEN_MAX
+from headgate.storage.file_writers import FileWriters
 from headgate.storage.files import StorageFiles
 from headgate.storage.options import StorageOptions
 from headgate.storage.signing import S3Signer
@@ -21,11 +21,11 @@ class StorageGateway:
         self._clock = clock
         self._vending = StorageVending(options, clock)
         self._files: dict[tuple[str, ...], StorageFiles] = {}
-        self._writers = ThreadPoolExecutor(FILE_WRITERS, "file-writer")
+        self._writers = FileWriters()
 
     def close(self) -> None:
         """Write no more files."""
-        self._writers.shutdown(wait=False)
+        self._writers.close()
 
     def files(self, roots: tuple[str, ...]) -> Files:
         """The files below these roots, opened once."""

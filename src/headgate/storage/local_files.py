@@ -6,14 +6,15 @@ import itertools
 import os
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from headgate.errors import BadRequest, Forbidden, HeadgateError
 from headgate.storage import failures
 from headgate.storage.failures import NotDeleted
 from headgate.storage.file_sizes import check_size
+from headgate.storage.file_writers import FileWriters
 from headgate.storage.places import Place
 
 LISTED_AT_ONCE = 1000
@@ -31,20 +32,22 @@ class LocalFiles:
     """Paths are checked before each use: a symbolic link may have appeared since the last one."""
 
     def __init__(
-        self, roots: Sequence[Place], *, sync: bool = True, writers: Executor | None = None
+        self, roots: Sequence[Place], *, sync: bool = True, writers: FileWriters | None = None
     ) -> None:
         self._roots = tuple(
             Path(os.path.realpath(path_of(root))) for root in roots if root.kind == "file"
         )
         self._sync = sync
-        self._writers = writers  # None are the threads that the event loop has anyway
+        self._writers = writers
 
     async def read(self, place: Place) -> bytes:
         return await asyncio.to_thread(self._read, place)
 
     async def write(self, place: Place, data: Sequence[bytes]) -> None:
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._writers, self._write, place, data)
+        if self._writers is None:
+            await asyncio.to_thread(self._write, place, data)
+        else:
+            await self._writers.run(partial(self._write, place, data))
 
     async def missing(self, place: Place) -> bool:
         return self.missing_now(place)
