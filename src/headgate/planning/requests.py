@@ -18,11 +18,17 @@ class PlanRequest(msgspec.Struct, frozen=True, rename="kebab"):
     start_snapshot_id: Id | None = None
     end_snapshot_id: Id | None = None
     select: list[str] | None = None
-    filter: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    filter: msgspec.Raw = msgspec.Raw(b"null")
     case_sensitive: bool | None = None
     use_snapshot_schema: bool | None = None
     stats_fields: list[str] | None = None
     min_rows_requested: Annotated[int, msgspec.Meta(ge=0, le=LONG_MAX)] | None = None
+
+    @property
+    def wanted_rows(self) -> bytes:
+        """The filter, still encoded; without one all rows are wanted."""
+        given = bytes(self.filter)
+        return b"true" if given == b"null" else given
 
 
 def parse(data: bytes) -> PlanRequest:

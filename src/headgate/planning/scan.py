@@ -81,7 +81,7 @@ def pin(parsed: Table, request: requests.PlanRequest) -> Pinned:
         start=request.start_snapshot_id,
         schema=schema,
         case_sensitive=request.case_sensitive is not False,
-        filter=b"true" if request.filter is msgspec.UNSET else bytes(request.filter),
+        filter=request.wanted_rows,
         stats=request.stats_fields or [],
         rows=request.min_rows_requested,
     )
