@@ -23,6 +23,18 @@ SCHEMA: dict[str, Any] = {
 }
 EXTRA = {"id": 4, "name": "extra", "required": False, "type": "int"}
 WIDER = {**SCHEMA, "fields": [*SCHEMA["fields"], EXTRA]}
+OLD: dict[str, Any] = {
+    "format-version": 1,
+    "location": LOCATION,
+    "last-updated-ms": START_MS,
+    "last-column-id": 2,
+    "schema": {
+        "type": "struct",
+        "fields": [{"id": 2, "name": "ts", "required": True, "type": "date"}],
+    },
+    "partition-spec": [{"source-id": 2, "name": "ts", "transform": "identity"}],
+}
+"""A file of version 1 as old writers left it, without lists and numbers."""
 
 
 def table(version: int = 2, **properties: str) -> TableMetadata:

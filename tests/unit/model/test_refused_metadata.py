@@ -12,25 +12,13 @@ from headgate.model.table_metadata import (
     verify,
 )
 from tests.unit.model.tables import (
-    LOCATION,
+    OLD,
     START_MS,
     document,
     reread,
     table,
     with_snapshots,
 )
-
-OLD: dict[str, Any] = {
-    "format-version": 1,
-    "location": LOCATION,
-    "last-updated-ms": START_MS,
-    "last-column-id": 2,
-    "schema": {
-        "type": "struct",
-        "fields": [{"id": 2, "name": "ts", "required": True, "type": "date"}],
-    },
-    "partition-spec": [{"source-id": 2, "name": "ts", "transform": "identity"}],
-}
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from headgate.model.table_metadata import (
 from tests.unit.model.tables import (
     FILE,
     LOCATION,
+    OLD,
     START_MS,
     UUID,
     add_snapshot,
@@ -30,18 +31,6 @@ from tests.unit.model.tables import (
     table,
     with_snapshots,
 )
-
-OLD: dict[str, Any] = {
-    "format-version": 1,
-    "location": LOCATION,
-    "last-updated-ms": START_MS,
-    "last-column-id": 2,
-    "schema": {
-        "type": "struct",
-        "fields": [{"id": 2, "name": "ts", "required": True, "type": "date"}],
-    },
-    "partition-spec": [{"source-id": 2, "name": "ts", "transform": "identity"}],
-}
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
