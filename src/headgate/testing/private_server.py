@@ -2,22 +2,23 @@
 
 import random
 import socket
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
 PORTS = range(20_000, 32_000)  # below the ports that the system hands out to clients
 
 
-class PrivateServer:
+class PrivateServer(ABC):
     """Started by `with` and ready then; removed at its end, and if it cannot be started."""
 
+    @abstractmethod
     def start(self) -> None:
         """Start it; ready when this returns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def remove(self) -> None:
         """Stop it, if it runs, and delete all it has."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         try:

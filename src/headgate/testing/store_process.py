@@ -7,6 +7,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from abc import abstractmethod
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -29,17 +30,17 @@ class StoreProcess(PrivateServer):
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
 
+    @abstractmethod
     def command(self) -> list[str]:
         """What to run."""
-        raise NotImplementedError
 
     def environment(self) -> dict[str, str]:
         """What the process sees of the environment besides its path."""
         return {}
 
+    @abstractmethod
     def answers(self) -> bool:
         """Whether it serves by now; it may listen before. OSError means that it does not."""
-        raise NotImplementedError
 
     def start(self) -> None:
         log = self.folder / "log"
