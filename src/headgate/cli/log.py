@@ -78,16 +78,26 @@ class CommitId(click.ParamType[int]):
 )
 @click.option("--follow", is_flag=True, help="Go on with new commits until interrupted.")
 @shared
-def log(run: Run, *, follow: bool, catalog: str | None, **wanted: str | int | None) -> None:
+def log(  # noqa: PLR0913  as many as its options
+    run: Run,
+    *,
+    realm: str | None,
+    catalog: str | None,
+    name: str | None,
+    pointer: str | None,
+    since: int | None,
+    limit: int | None,
+    follow: bool,
+) -> None:
     """Print the commits of all realms, oldest first.
 
     With --json each commit is an object on a line of its own; ids are text. Keys of names say what
     they name and the id of the namespace it is in. The parts of other keys are separated by NUL,
     shown as / without --json. Bytes that are no UTF-8 are shown as escapes.
     """
-    chosen = Wanted(**wanted)  # type: ignore[arg-type]  # click checked them
-    if catalog is not None:
-        chosen = chosen._replace(catalog=_catalog_name(catalog, run.settings[BOOTSTRAP_METALAKE]))
+    default = run.settings[BOOTSTRAP_METALAKE]
+    within = None if catalog is None else _catalog_name(catalog, default)
+    chosen = Wanted(realm, pointer, since, limit, within, name)
     viewer = Viewer(chosen, json=run.json)
     work = viewer.follow if follow else viewer.show
     stopped = (KeyboardInterrupt, asyncio.CancelledError) if follow else ()
