@@ -1,17 +1,21 @@
 """Answers that are given again, and when they are not."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
+import headgate.http
 from headgate.errors import BackendUnavailable, NotFound
 from headgate.http.front import Front
+from headgate.http.iceberg import delegation
 from headgate.http.measures import Measures
 from headgate.http.problems import PLAIN
 from headgate.http.request import Request, Response
 from headgate.http.router import Route, Surface
-from headgate.http.standing import Answer, StandingAnswers
+from headgate.http.standing import READ_HEADERS, Answer, StandingAnswers
 from headgate.limits import STANDING_BYTES_MAX, STANDING_SECONDS
 from headgate.testing.manual_clock import ManualClock
 from tests.unit.http.asgi import ask
@@ -207,3 +211,17 @@ async def test_a_ground_that_cannot_be_looked_at_does_not_hold(
     service.ground.broken = True
 
     assert await told(front) == b"2"
+
+
+def test_no_handler_reads_a_header_that_answers_are_not_told_apart_by() -> None:
+    """Or an answer for one of its values would be given for another."""
+    package = Path(headgate.http.__file__).parent
+    sources = [path.read_text() for path in (package / "iceberg").glob("*.py")]
+    read = {
+        name if quote else getattr(delegation, name).lower()
+        for source in sources
+        for quote, name in re.findall(r'headers(?:\.get\(|\[)("?)([\w-]+)', source)
+    }
+
+    assert {"authorization", "if-none-match", delegation.DELEGATION} <= read
+    assert {name.encode() for name in read} <= READ_HEADERS
