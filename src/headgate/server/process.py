@@ -149,7 +149,7 @@ def _allow_connections() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _collect_seldom() -> None:
+def collect_seldom() -> None:
     """Full collections stop everybody: a millisecond for each thousand answers and tables that
     caches hold. Cycles are rare here and die young, in the collections before."""
     gc.collect()
@@ -176,7 +176,7 @@ async def _serve(
         raise _Stopped from None
     stopping.opened()
     try:
-        _collect_seldom()
+        collect_seldom()
         place = listener.getsockname()
         server = GranianServer(application, listener)
         serving = asyncio.create_task(server.serve())
