@@ -19,7 +19,7 @@ from benchmarks.rest.servers import Server, headgate
 from benchmarks.stores import say
 from headgate.catalog.catalogs import list_catalogs
 from headgate.catalog.entities import CatalogEntity, Entry, Kind, NamespaceEntity, TableEntity
-from headgate.catalog.naming import NAMES, NAMESPACES, RELATIONS, ROOT, NamesDraft
+from headgate.catalog.naming import NAMESPACES, RELATIONS, ROOT, NamesDraft
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.reservations import reserve
 from headgate.kernel.draft import Draft
@@ -100,11 +100,11 @@ async def _fill(data: Path, count: int, loaded: Numbers) -> None:
 
 
 def _make_namespaces(draft: Draft) -> Numbers:
-    names = NamesDraft(draft.index(NAMES))
+    names = NamesDraft(draft)
     ids = []
     for number in range(NAMESPACE_COUNT):
         entry = Entry(Kind.NAMESPACE, draft.new_id(), draft.stage(NamespaceEntity({})))
-        names.put(ROOT, NAMESPACES, _namespace(number), entry)
+        names.add(ROOT, NAMESPACES, _namespace(number), entry)
         ids.append(entry.id)
     return ids
 
@@ -113,11 +113,11 @@ def _make_tables(
     parents: Numbers, tables: list[tuple[int, TableEntity]]
 ) -> Callable[[Draft], None]:
     def attempt(draft: Draft) -> None:
-        names = NamesDraft(draft.index(NAMES))
+        names = NamesDraft(draft)
         for number, entity in tables:
             entry = Entry(Kind.TABLE, draft.new_id(), draft.stage(entity))
             reserve(draft, entity.reserved, entry.id)
-            names.put(parents[number % NAMESPACE_COUNT], RELATIONS, _name(number), entry)
+            names.add(parents[number % NAMESPACE_COUNT], RELATIONS, _name(number), entry)
 
     return attempt
 

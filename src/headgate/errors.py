@@ -8,6 +8,9 @@ HeadgateError
 │   ├── BadRequest          a request's body, parameter or header cannot be understood
 │   ├── BadMetadata         metadata of a table or a view breaks a rule of its format
 │   │   └── DuplicateDialect    a view has two texts in one dialect of SQL
+│   ├── IllegalPrivilege    a right that cannot be given, or not on this kind of object
+│   ├── IllegalObject       what a right is given on does not exist or cannot have rights
+│   ├── IllegalRole         a role that is to be given does not exist
 │   ├── Unprocessable       a request contradicts itself, or an earlier one of the same key
 │   └── Unsupported         what is asked for is not offered here
 ├── NotAuthenticated        nobody knows who is asking
@@ -23,12 +26,20 @@ HeadgateError
 │   ├── TableNotFound
 │   ├── ViewNotFound
 │   ├── FunctionNotFound
+│   ├── UserNotFound
+│   ├── GroupNotFound
+│   ├── RoleNotFound
+│   ├── MetadataObjectNotFound
 │   ├── PlanNotFound
 │   ├── PlanTaskNotFound
 │   └── FileMissing         a file that metadata refers to is not in its store
 ├── AlreadyExists
 │   ├── RealmExists
+│   ├── MetalakeExists
 │   ├── CatalogExists
+│   ├── UserExists
+│   ├── GroupExists
+│   ├── RoleExists
 │   ├── NamespaceExists
 │   ├── TableExists
 │   └── ViewExists
@@ -37,6 +48,12 @@ HeadgateError
 │   ├── RealmNotActive
 │   ├── PointerSealed
 │   ├── NamespaceNotEmpty
+│   ├── CatalogNotEmpty
+│   ├── MetalakeNotEmpty
+│   ├── MetalakeNotInUse    it is switched off
+│   ├── CatalogNotInUse     it is switched off
+│   ├── MetalakeInUse       it has to be switched off first
+│   ├── CatalogInUse        it has to be switched off first
 │   ├── LocationTaken       another table lies there, or above, or below
 │   └── RequirementFailed   a table or view is not as the commit requires it
 ├── LogCut                  the wanted position lies before the oldest kept commit
@@ -101,6 +118,18 @@ class DuplicateDialect(BadMetadata):
     """A view has two texts in one dialect of SQL."""
 
 
+class IllegalPrivilege(InvalidInput):
+    """A right that cannot be given, or not on this kind of object."""
+
+
+class IllegalObject(InvalidInput):
+    """What a right is to be given on does not exist, or cannot have rights."""
+
+
+class IllegalRole(InvalidInput):
+    """A role that is to be given does not exist."""
+
+
 class Unprocessable(InvalidInput):
     """A request contradicts itself, or an earlier one of the same key."""
 
@@ -161,6 +190,22 @@ class FunctionNotFound(NotFound):
     """There is no such function."""
 
 
+class UserNotFound(NotFound):
+    """There is no such user."""
+
+
+class GroupNotFound(NotFound):
+    """There is no such group."""
+
+
+class RoleNotFound(NotFound):
+    """There is no such role."""
+
+
+class MetadataObjectNotFound(NotFound):
+    """There is no such object."""
+
+
 class PlanNotFound(NotFound):
     """There is no such scan plan."""
 
@@ -179,6 +224,22 @@ class AlreadyExists(HeadgateError):
 
 class RealmExists(AlreadyExists):
     """A realm of this name already exists."""
+
+
+class MetalakeExists(AlreadyExists):
+    """A metalake of this name already exists."""
+
+
+class UserExists(AlreadyExists):
+    """A user of this name already exists."""
+
+
+class GroupExists(AlreadyExists):
+    """A group of this name already exists."""
+
+
+class RoleExists(AlreadyExists):
+    """A role of this name already exists."""
 
 
 class CatalogExists(AlreadyExists):
@@ -215,6 +276,30 @@ class PointerSealed(Conflict):
 
 class NamespaceNotEmpty(Conflict):
     """The namespace still holds something."""
+
+
+class CatalogNotEmpty(Conflict):
+    """The catalog still holds something."""
+
+
+class MetalakeNotEmpty(Conflict):
+    """The metalake still holds something."""
+
+
+class MetalakeNotInUse(Conflict):
+    """The metalake is switched off."""
+
+
+class CatalogNotInUse(Conflict):
+    """The catalog is switched off."""
+
+
+class MetalakeInUse(Conflict):
+    """The metalake has to be switched off first."""
+
+
+class CatalogInUse(Conflict):
+    """The catalog has to be switched off first."""
 
 
 class LocationTaken(Conflict):

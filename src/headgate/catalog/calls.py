@@ -1,7 +1,7 @@
 """One call of a user: which catalog, who asks, and the key under which a repetition is known."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,14 +19,39 @@ class CatalogName(NamedTuple):
         return f"{self.metalake}.{self.catalog}"
 
 
+class Caller(NamedTuple):
+    """Who asks, as far as the request itself tells."""
+
+    name: str = "anonymous"
+    groups: tuple[str, ...] = ()
+    """That its token says it is in, without those that Headgate keeps."""
+    roles: tuple[str, ...] | None = None
+    """Those whose rights it wants to use now; None means all that it has."""
+    proof: Hashable = None
+    """What has to be compared with the kept identities: a token's id, a password's digest."""
+    is_server: bool = False
+    """Nobody asks: the server does it by itself, and may."""
+
+
+ANYBODY = Caller()
+ITSELF = Caller("headgate", is_server=True)
+
+
 class Call(NamedTuple):
     """What every use case is told besides its own arguments."""
 
     catalog: CatalogName
-    principal: str = "anonymous"
+    caller: Caller = ANYBODY
     key: bytes = b""
     fingerprint: str = ""
     """Of what is asked for, so that a key is not used for something else."""
+    request: str = ""
+    """The id of the request, for the audit."""
+
+    @property
+    def principal(self) -> str:
+        """The name of who asks."""
+        return self.caller.name
 
     def note(self, do: str, kind: str, name: Sequence[object], **more: object) -> dict[str, object]:
         """What the change log says of it."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.entities import CatalogEntity, Entry, Kind
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names, NamesDraft
 from headgate.catalog.nesting import SEPARATOR, check_flat, check_nesting
@@ -49,18 +49,18 @@ async def create_catalog(kernel: Kernel, metalake: str, new: CatalogEntity) -> C
         )
     places = places_of(new)
     realm = await kernel.realms.get(metalake)
-    call = Call(CatalogName(realm.name, new.name), new.created_by)
+    call = Call(CatalogName(realm.name, new.name), Caller(new.created_by))
     await check_elsewhere(kernel, realm.id, places)
     id = kernel.ids.next()
     await kernel.realm(realm.id).create_pointers([head_pointer(id)])
 
     def attempt(draft: Draft) -> CatalogEntity:
-        names = NamesDraft(draft.index(NAMES))
+        names = NamesDraft(draft)
         if names.find(ROOT, CATALOGS, new.name) is not None:
             raise CatalogExists(f"Catalog already exists: {call.catalog}")
         settle(draft, id, (), places)
         entity = msgspec.structs.replace(new, id=id, created_ms=draft.now_ms)
-        names.put(ROOT, CATALOGS, new.name, Entry(Kind.CATALOG, id, draft.stage(entity)))
+        names.add(ROOT, CATALOGS, new.name, Entry(Kind.CATALOG, id, draft.stage(entity)))
         draft.note(call.note("create", "catalog", [new.name]))
         return entity
 
@@ -133,15 +133,15 @@ async def delete_catalog(kernel: Kernel, name: CatalogName, *, by: str = OPERATO
         draft.seal()
 
     def forget(draft: Draft) -> None:
-        names = NamesDraft(draft.index(NAMES))
+        names = NamesDraft(draft)
         entry = names.find(ROOT, CATALOGS, name.catalog)
         if entry is None or entry.id != gone.id:
             return  # somebody else was faster
         last = draft.fetch(entry.object, CatalogEntity)
-        names.remove(ROOT, CATALOGS, name.catalog)
+        names.remove(ROOT, CATALOGS, name.catalog, entry)
         release(draft, held_by(draft, places_of(last), last.id))
         draft.discard(entry.object)
-        draft.note(Call(name, by).note("delete", "catalog", [name.catalog]))
+        draft.note(Call(name, Caller(by)).note("delete", "catalog", [name.catalog]))
 
     with suppress(PointerSealed):  # it was begun before
         await realm.commit(head_pointer(gone.id), close)
@@ -184,7 +184,7 @@ async def alter_catalog(
 
     These are looked at once more after the change: then no more can come.
     """
-    before, call = await find_catalog(kernel, name), Call(name, by)
+    before, call = await find_catalog(kernel, name), Call(name, Caller(by))
     await _check(kernel, name, _applied(before, changes, separator), changes, separator)
     changed = await change_catalog(kernel, call, lambda now: _applied(now, changes, separator))
     try:
@@ -202,7 +202,7 @@ async def change_catalog(
     name = call.catalog
 
     def attempt(draft: Draft) -> CatalogEntity:
-        names = NamesDraft(draft.index(NAMES))
+        names = NamesDraft(draft)
         entry = names.find(ROOT, CATALOGS, name.catalog)
         if entry is None:
             raise _absent(name)

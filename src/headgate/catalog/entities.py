@@ -15,6 +15,9 @@ class Kind(IntEnum):
     TABLE = 3
     VIEW = 4
     FUNCTION = 5
+    USER = 6
+    GROUP = 7
+    ROLE = 8
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -26,6 +29,46 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     object: int
     """The immutable object of the present state; another one after each change."""
     owner: int = 0
+    """The user or group that owns it; 0 if nobody does."""
+
+
+class MetalakeEntity(Stored, frozen=True):
+    """A metalake, besides what its realm says of it. Kept under `root`, in a mark its id."""
+
+    comment: str = ""
+    properties: dict[str, str] = {}
+    owner: int = 0
+    created_ms: int = 0
+    created_by: str = ""
+    changed_ms: int = 0
+    changed_by: str = ""
+
+
+class UserEntity(Stored, frozen=True):
+    """A user of a metalake."""
+
+    enabled: bool = True
+    external_id: str = ""
+    created_ms: int = 0
+    created_by: str = ""
+
+
+class GroupEntity(Stored, frozen=True):
+    """A group of a metalake: who is in it says whoever vouches for the caller."""
+
+    external_id: str = ""
+    created_ms: int = 0
+    created_by: str = ""
+
+
+class RoleEntity(Stored, frozen=True):
+    """A role; what it may do is under `grants`."""
+
+    properties: dict[str, str] = {}
+    created_ms: int = 0
+    created_by: str = ""
+    changed_ms: int = 0
+    changed_by: str = ""
 
 
 class CatalogEntity(Stored, frozen=True):
@@ -40,6 +83,11 @@ class CatalogEntity(Stored, frozen=True):
     allowed_locations: tuple[str, ...] = ()
     created_ms: int = 0
     created_by: str = ""
+    type: str = "relational"
+    provider: str = "lakehouse-iceberg"
+    in_use: bool = True
+    changed_ms: int = 0
+    changed_by: str = ""
 
 
 class NamespaceEntity(Stored, frozen=True):
@@ -48,6 +96,9 @@ class NamespaceEntity(Stored, frozen=True):
     properties: dict[str, str]
     created_ms: int = 0
     created_by: str = ""
+    comment: str = ""
+    changed_ms: int = 0
+    changed_by: str = ""
 
 
 class TableEntity(Stored, frozen=True):
@@ -87,6 +138,10 @@ class ReportEntity(Stored, frozen=True):
 
 
 CATALOG_TYPES = (
+    ObjectType("metalake", MetalakeEntity),
+    ObjectType("user", UserEntity),
+    ObjectType("group", GroupEntity),
+    ObjectType("role", RoleEntity),
     ObjectType("catalog", CatalogEntity),
     ObjectType("namespace", NamespaceEntity),
     ObjectType("table", TableEntity),

@@ -4,7 +4,7 @@ from headgate.catalog.calls import Done
 from headgate.catalog.entities import Entry, FunctionEntity, Kind
 from headgate.catalog.lake import Lake
 from headgate.catalog.namespaces import find_namespace, require_namespace
-from headgate.catalog.naming import FUNCTIONS, NAMES, NamesDraft
+from headgate.catalog.naming import FUNCTIONS, NamesDraft
 from headgate.catalog.openings import Opened
 from headgate.catalog.paging import Page, Paging, list_names
 from headgate.catalog.relations import named
@@ -37,12 +37,12 @@ async def create_function(
     check_name(identifier.name)
 
     def attempt(draft: Draft) -> Done:
-        names = NamesDraft(draft.index(NAMES))
+        names = NamesDraft(draft)
         parent = require_namespace(names, identifier.namespace)
         if names.find(parent.id, FUNCTIONS, identifier.name) is not None:
             raise AlreadyExists(f"Function already exists: {identifier}")
         entry = Entry(Kind.FUNCTION, draft.new_id(), draft.stage(function))
-        names.put(parent.id, FUNCTIONS, identifier.name, entry)
+        names.add(parent.id, FUNCTIONS, identifier.name, entry)
         draft.note(opened.call.note("create", "function", identifier))
         return Done([entry.id])
 

@@ -10,7 +10,6 @@ from headgate.catalog.entities import Entry, Kind, NamespaceEntity
 from headgate.catalog.lake import Lake, LakeOptions
 from headgate.catalog.naming import (
     FUNCTIONS,
-    NAMES,
     NAMESPACES,
     RELATIONS,
     ROOT,
@@ -53,7 +52,7 @@ async def create_namespace(
     _check_properties(opened, properties)
 
     def attempt(draft: Draft) -> Done:
-        names = NamesDraft(draft.index(NAMES))
+        names = NamesDraft(draft)
         path = names.path(levels)
         if len(path) == len(levels):
             raise NamespaceExists(f"Namespace already exists: {dotted(levels)}")
@@ -62,7 +61,7 @@ async def create_namespace(
             own = dict(properties) if depth == len(levels) - 1 else {}
             entity = NamespaceEntity(own, draft.now_ms, opened.call.principal)
             entry = Entry(Kind.NAMESPACE, draft.new_id(), draft.stage(entity))
-            names.put(parent, NAMESPACES, levels[depth], entry)
+            names.add(parent, NAMESPACES, levels[depth], entry)
             path.append(entry)
         draft.note(opened.call.note("create", "namespace", levels))
         return Done([path[-1].id])
@@ -98,7 +97,7 @@ async def update_namespace(
     _check_properties(opened, updates)
 
     def attempt(draft: Draft) -> Done:
-        names = NamesDraft(draft.index(NAMES))
+        names = NamesDraft(draft)
         entry = require_namespace(names, levels)
         old = draft.fetch(entry.object, NamespaceEntity)
         kept = {name: value for name, value in old.properties.items() if name not in removals}
@@ -125,7 +124,7 @@ async def drop_namespace(lake: Lake, opened: Opened, levels: Levels) -> None:
     """Remove a namespace that holds nothing."""
 
     def attempt(draft: Draft) -> Done:
-        names = NamesDraft(draft.index(NAMES))
+        names = NamesDraft(draft)
         path = names.path(levels)
         if not path or len(path) != len(levels):
             raise no_namespace(names, levels)
@@ -136,7 +135,8 @@ async def drop_namespace(lake: Lake, opened: Opened, levels: Levels) -> None:
                 why=f"it contains the {_CONTENTS.get(content[0], 'entity')} {content[1]}",
                 fix="Drop its content first; there is no cascade",
             )
-        names.remove(path[-2].id if len(path) > 1 else ROOT, NAMESPACES, levels[-1])
+        above = path[-2].id if len(path) > 1 else ROOT
+        names.remove(above, NAMESPACES, levels[-1], path[-1])
         draft.discard(path[-1].object)
         draft.note(opened.call.note("drop", "namespace", levels))
         return Done([path[-1].id])

@@ -6,20 +6,24 @@ that permissions are given on. Tables and views share one letter: a name is one 
 """
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from headgate.catalog.entities import Entry, decode_entry, encode_entry
-from headgate.kernel.draft import IndexDraft
+from headgate.kernel.draft import Draft
 from headgate.kernel.index import after_prefix
 from headgate.model.names import Levels
 
 NAMES = "names"
+IDS = "ids"  # from an id to its key in the name index
 ROOT = 0  # the parent of a catalog's first level, and of a metalake's catalogs
 
 CATALOGS = b"c"
 NAMESPACES = b"n"
 RELATIONS = b"t"  # tables and views
 FUNCTIONS = b"f"
+USERS = b"u"
+GROUPS = b"g"
+ROLES = b"r"
 
 _ID_BYTES = 8
 
@@ -73,7 +77,7 @@ class Names:
 
     def first_below(self, parent: int) -> tuple[bytes, str] | None:
         """The group and name of anything below this parent, None if there is nothing."""
-        prefix = parent.to_bytes(_ID_BYTES, "big")
+        prefix = id_bytes(parent)
         for key, _ in self._index.scan(prefix, after_prefix(prefix)):
             return key[_ID_BYTES : _ID_BYTES + 1], key[_ID_BYTES + 1 :].decode()
         return None
@@ -82,19 +86,60 @@ class Names:
 class NamesDraft(Names):
     """A name index in a commit, for reading and changing."""
 
-    __slots__ = ("_draft",)
+    __slots__ = ("_draft", "_ids")
 
-    def __init__(self, draft: IndexDraft) -> None:
-        super().__init__(draft)
-        self._draft = draft
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft.index(NAMES)
+        self._ids = draft.index(IDS)
+        super().__init__(self._draft)
+
+    def add(self, parent: int, group: bytes, name: str, entry: Entry) -> None:
+        """Give this name to an entity that has none."""
+        self.put(parent, group, name, entry)
+        self._ids.put(id_bytes(entry.id), key_of(parent, group, name))
 
     def put(self, parent: int, group: bytes, name: str, entry: Entry) -> None:
-        """Give this name to this entry."""
+        """Replace the entry of the entity of this name."""
         self._draft.put(key_of(parent, group, name), encode_entry(entry))
 
-    def remove(self, parent: int, group: bytes, name: str) -> None:
-        """Free this name."""
+    def remove(self, parent: int, group: bytes, name: str, entry: Entry) -> None:
+        """Free this name, which this entry has."""
         self._draft.remove(key_of(parent, group, name))
+        self._ids.remove(id_bytes(entry.id))
+
+
+class Place(NamedTuple):
+    """Where an entity is in the name index."""
+
+    parent: int
+    group: bytes
+    name: str
+
+
+def place_of(ids: Readable, id: int) -> Place | None:
+    """Where the entity of this id is, by the index of ids; None if it is no more."""
+    key = ids.get(id_bytes(id))
+    if key is None:
+        return None
+    parent = int.from_bytes(key[:_ID_BYTES], "big")
+    return Place(parent, key[_ID_BYTES : _ID_BYTES + 1], key[_ID_BYTES + 1 :].decode())
+
+
+def names_to(ids: Readable, id: int) -> list[str] | None:
+    """The names of all levels down to the entity of this id; None if it is no more."""
+    found: list[str] = []
+    while id != ROOT:
+        place = place_of(ids, id)
+        if place is None:
+            return None
+        found.append(place.name)
+        id = place.parent
+    return found[::-1]
+
+
+def id_bytes(id: int) -> bytes:
+    """An id as keys have it."""
+    return id.to_bytes(_ID_BYTES, "big")
 
 
 def key_of(parent: int, group: bytes, name: str) -> bytes:
@@ -103,4 +148,4 @@ def key_of(parent: int, group: bytes, name: str) -> bytes:
 
 
 def _prefix(parent: int, group: bytes) -> bytes:
-    return parent.to_bytes(_ID_BYTES, "big") + group
+    return id_bytes(parent) + group

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
-from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.calls import ITSELF, Call, CatalogName
 from headgate.catalog.catalogs import list_catalogs
 from headgate.catalog.lake import Lake
 from headgate.catalog.purging import has_purges
@@ -36,5 +36,5 @@ async def wake_purges(lake: Lake) -> None:
             with suppress(HeadgateError):  # it was switched off, or the next round does it
                 for catalog in await list_catalogs(lake.kernel, realm.name):
                     name = CatalogName(realm.name, catalog.name)
-                    if await has_purges(await lake.open(Call(name, "headgate"))):
+                    if await has_purges(await lake.open(Call(name, ITSELF))):
                         lake.purges.wake(name)

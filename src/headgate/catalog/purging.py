@@ -12,7 +12,7 @@ from functools import partial
 
 import msgspec
 
-from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.calls import ITSELF, Call, CatalogName
 from headgate.catalog.entities import Entry, TableEntity
 from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.openings import Opened, Openings, look
@@ -115,7 +115,7 @@ class Purges:
 
     async def _work_off(self, name: CatalogName) -> None:
         """Do all jobs of a catalog once."""
-        call = Call(name, "headgate")
+        call = Call(name, ITSELF)
         try:
             opened = await self._openings.open(call)
             records = await look(opened.head.index(PURGE), lambda tree: list(tree.scan()))

@@ -14,7 +14,7 @@ from headgate.catalog.holders import with_holder
 from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_files import memo
 from headgate.catalog.namespaces import require_namespace
-from headgate.catalog.naming import NAMES, RELATIONS, NamesDraft
+from headgate.catalog.naming import RELATIONS, NamesDraft
 from headgate.catalog.openings import Opened
 from headgate.catalog.purging import is_being_purged
 from headgate.catalog.relations import ENTITIES, Relation, discard_files, entry_of, written
@@ -143,7 +143,7 @@ async def _commit(
 
 def _apply(draft: Draft, change: Change) -> Entry:
     """Bring one table or view into its new state, if it still is in the old one; its new entry."""
-    names = NamesDraft(draft.index(NAMES))
+    names = NamesDraft(draft)
     old = entry_of(names, change.identifier)
     before = change.before
     if old != (before.entry if before else None):
@@ -157,7 +157,10 @@ def _apply(draft: Draft, change: Change) -> Entry:
     owner = old.owner if old is not None and same else 0
     entry = Entry(change.kind, id, draft.stage(change.entity), owner)
     move(draft, change.entity.reserved, id, before.holding if before else None)
-    names.put(parent.id, RELATIONS, change.identifier.name, entry)
+    if old is not None and same:
+        names.put(parent.id, RELATIONS, change.identifier.name, entry)
+    else:
+        names.add(parent.id, RELATIONS, change.identifier.name, entry)
     if old is not None:
         draft.discard(old.object)
     return entry

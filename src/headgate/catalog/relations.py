@@ -10,7 +10,7 @@ from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_cache import State
 from headgate.catalog.metadata_files import write_metadata
 from headgate.catalog.namespaces import find_namespace, require_namespace
-from headgate.catalog.naming import NAMES, RELATIONS, Names, NamesDraft
+from headgate.catalog.naming import RELATIONS, Names, NamesDraft
 from headgate.catalog.openings import Heads, Opened
 from headgate.catalog.paging import Page, Paging, list_names
 from headgate.catalog.ports import Files
@@ -123,7 +123,7 @@ async def rename_relation(
     check_name(target.name)
 
     def attempt(draft: Draft) -> Done:
-        names = NamesDraft(draft.index(NAMES))
+        names = NamesDraft(draft)
         entry = entry_of(names, source)
         if entry is None or entry.kind is not kind:
             raise absent(source, kind)
@@ -133,8 +133,8 @@ async def rename_relation(
             raise _EXISTS[taken.kind](
                 f"Cannot rename {source} to {target}. {_WORDS[taken.kind]} already exists"
             )
-        remove_name(names, source)
-        names.put(parent.id, RELATIONS, target.name, entry)
+        remove_name(names, source, entry)
+        names.add(parent.id, RELATIONS, target.name, entry)
         draft.note(opened.call.note("rename", _word(kind), source, to=target))
         return Done([entry.id])
 
@@ -145,13 +145,13 @@ def drop_relation(
     draft: Draft, call: Call, identifier: Identifier, kind: Kind, *, keeps_locations: bool = False
 ) -> Entry:
     """Take a table or view out of its catalog, in a commit."""
-    names = NamesDraft(draft.index(NAMES))
+    names = NamesDraft(draft)
     entry = entry_of(names, identifier)
     if entry is None or entry.kind is not kind:
         raise absent(identifier, kind)
     if not keeps_locations:
         release(draft, draft.fetch(entry.object, ENTITIES[kind]).reserved)
-    remove_name(names, identifier)
+    remove_name(names, identifier, entry)
     draft.discard(entry.object)
     draft.note(call.note("drop", _word(kind), identifier))
     return entry
@@ -163,11 +163,11 @@ def entry_of(names: Names, identifier: Identifier) -> Entry | None:
     return names.find(parent.id, RELATIONS, identifier.name) if parent else None
 
 
-def remove_name(names: NamesDraft, identifier: Identifier) -> None:
+def remove_name(names: NamesDraft, identifier: Identifier, entry: Entry) -> None:
     """Free the name of a table or view that is there."""
     parent = names.namespace(identifier.namespace)
     assert parent is not None, "it holds what is removed"
-    names.remove(parent.id, RELATIONS, identifier.name)
+    names.remove(parent.id, RELATIONS, identifier.name, entry)
 
 
 def check_free(entry: Entry | None, identifier: Identifier, kind: Kind) -> None:

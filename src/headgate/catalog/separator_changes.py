@@ -8,7 +8,7 @@ import logging
 
 import msgspec
 
-from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.calls import ITSELF, Call, CatalogName
 from headgate.catalog.catalogs import change_catalog, list_catalogs
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.naming import NAMES
@@ -42,7 +42,7 @@ async def settle_separator(kernel: Kernel, separator: str, *, writable: bool) ->
 
 async def _record(kernel: Kernel, realm: Realm, catalog: CatalogEntity, separator: str) -> None:
     """Remember what was checked; names that came meanwhile are checked after it."""
-    call = Call(CatalogName(realm.name, catalog.name), "headgate")
+    call = Call(CatalogName(realm.name, catalog.name), ITSELF)
     before = catalog.properties.get(SEPARATOR)
     await change_catalog(kernel, call, lambda now: _with(now, catalog.id, before, separator))
     try:

@@ -91,6 +91,9 @@ ICEBERG = Dialect(
         errors.DuplicateDialect: Problem(
             400, "IllegalArgumentException"
         ),  # clients know it by that
+        errors.IllegalPrivilege: _BAD_REQUEST,
+        errors.IllegalObject: _BAD_REQUEST,
+        errors.IllegalRole: _BAD_REQUEST,
         errors.Unprocessable: Problem(422, "UnprocessableEntityException"),
         errors.Unsupported: Problem(406, "UnsupportedOperationException"),
         errors.NotAuthenticated: Problem(401, "NotAuthorizedException"),
@@ -106,12 +109,20 @@ ICEBERG = Dialect(
         errors.TableNotFound: Problem(404, "NoSuchTableException"),
         errors.ViewNotFound: Problem(404, "NoSuchViewException"),
         errors.FunctionNotFound: Problem(404, "NoSuchFunctionException"),
+        errors.UserNotFound: Problem(404, "NotFoundException"),
+        errors.GroupNotFound: Problem(404, "NotFoundException"),
+        errors.RoleNotFound: Problem(404, "NotFoundException"),
+        errors.MetadataObjectNotFound: Problem(404, "NotFoundException"),
         errors.PlanNotFound: Problem(404, "NoSuchPlanIdException"),
         errors.PlanTaskNotFound: Problem(404, "NoSuchPlanTaskException"),
         errors.FileMissing: Problem(404, "NotFoundException"),
         errors.AlreadyExists: _EXISTS,
         errors.RealmExists: _EXISTS,
+        errors.MetalakeExists: _EXISTS,
         errors.CatalogExists: _EXISTS,
+        errors.UserExists: _EXISTS,
+        errors.GroupExists: _EXISTS,
+        errors.RoleExists: _EXISTS,
         errors.NamespaceExists: _EXISTS,
         errors.TableExists: _EXISTS,
         errors.ViewExists: _EXISTS,
@@ -120,6 +131,12 @@ ICEBERG = Dialect(
         errors.RealmNotActive: Problem(403, "ForbiddenException"),  # a 409 would be tried again
         errors.PointerSealed: _NO_WAREHOUSE,  # the catalog is being dropped
         errors.NamespaceNotEmpty: Problem(409, "NamespaceNotEmptyException"),
+        errors.CatalogNotEmpty: Problem(409, "CommitFailedException"),
+        errors.MetalakeNotEmpty: Problem(409, "CommitFailedException"),
+        errors.MetalakeNotInUse: Problem(403, "ForbiddenException"),  # a 409 would be tried again
+        errors.CatalogNotInUse: Problem(403, "ForbiddenException"),
+        errors.MetalakeInUse: Problem(409, "CommitFailedException"),
+        errors.CatalogInUse: Problem(409, "CommitFailedException"),
         errors.LocationTaken: _EXISTS,
         errors.RequirementFailed: Problem(409, "CommitFailedException"),
         errors.LogCut: Problem(410, "NotFoundException"),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from headgate.access.rules import Rule
 from headgate.errors import HeadgateError
 from headgate.http.problems import Dialect
 from headgate.http.request import Request, Response
@@ -57,6 +58,8 @@ class Route(msgspec.Struct, frozen=True, eq=False):
     """The types of answers of other statuses that are not the dialect's errors, for documents."""
     errors: tuple[type[HeadgateError], ...] = ()
     """What can go wrong here besides what can go wrong everywhere."""
+    rule: Rule | None = None
+    """What it asks of its caller; None if anybody may."""
     writes: bool = False
     """Changes something: when its time is up, nobody knows whether it did."""
     stands: bool = False

@@ -3,6 +3,7 @@
 from itertools import chain
 from typing import Any
 
+from headgate.settings.authorization import AUTHORIZATION_ENABLED, SERVICE_ADMINS
 from headgate.settings.catalogs import (
     ANSWERS_CACHE_BYTES,
     BOOTSTRAP,
@@ -95,6 +96,7 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         LOG_ACCESS,
         LOG_FORMAT,
     ),
+    "Authorization": (AUTHORIZATION_ENABLED, SERVICE_ADMINS),
     "Catalogs": (
         BOOTSTRAP,
         BOOTSTRAP_METALAKE,

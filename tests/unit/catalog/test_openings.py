@@ -10,7 +10,7 @@ from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import alter_catalog, create_catalog
 from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
 from headgate.catalog.lake import LakeOptions
-from headgate.catalog.naming import CATALOGS, NAMES, ROOT, NamesDraft
+from headgate.catalog.naming import CATALOGS, ROOT, NamesDraft
 from headgate.catalog.openings import CATALOG_POINTER, Openings
 from headgate.catalog.reservations import release
 from headgate.errors import (
@@ -50,7 +50,10 @@ async def drop_catalog(node: Node, name: str) -> None:
     await opened.realm.commit(opened.pointer, lambda draft: draft.seal())
 
     def attempt(draft: Draft) -> None:
-        NamesDraft(draft.index(NAMES)).remove(ROOT, CATALOGS, name)
+        names = NamesDraft(draft)
+        entry = names.find(ROOT, CATALOGS, name)
+        assert entry is not None
+        names.remove(ROOT, CATALOGS, name, entry)
         release(draft, [opened.catalog.warehouse])
 
     await opened.realm.commit(CATALOG_POINTER, attempt)

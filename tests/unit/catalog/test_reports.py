@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from headgate.catalog import reports as reports_module
+from headgate.catalog.calls import Caller
 from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.reports import REPORTS, Reports, reports_pointer
@@ -33,7 +34,7 @@ async def test_reports_are_kept_by_table_newest_first(node: Node) -> None:
     """Who sent it and when is kept too."""
     await node.table("t")
     await node.table("u")
-    mine = call()._replace(principal="me")
+    mine = call()._replace(caller=Caller("me"))
     for number in range(3):
         await node.reports.add(await node.lake.open(mine), T, report(number))
     await node.reports.add(await node.opened(), U, report(9))

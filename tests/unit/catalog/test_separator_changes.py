@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from headgate.catalog import nesting, separator_changes
-from headgate.catalog.calls import Call
+from headgate.catalog.calls import Call, Caller
 from headgate.catalog.catalogs import (
     alter_catalog,
     change_catalog,
@@ -108,7 +108,7 @@ async def test_one_level_is_looked_at_like_another(node: Node) -> None:
     Older servers let a catalog with levels become flat.
     """
     await node.namespace("a", "x|y")
-    call = Call(MAIN, "test")
+    call = Call(MAIN, Caller("test"))
     await change_catalog(
         node.kernel, call, lambda now: msgspec.structs.replace(now, nested=False, properties={})
     )

@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.catalogs import list_catalogs
 from headgate.catalog.openings import Opened
 from headgate.errors import CatalogNotFound
@@ -38,17 +38,17 @@ async def _open(service: Service, request: Request) -> Opened:
     warehouse = request.first("warehouse")
     if warehouse:
         return await service.lake.open(
-            Call(catalog_name(service, quote(warehouse, safe="")), principal)
+            Call(catalog_name(service, quote(warehouse, safe="")), Caller(principal))
         )
     try:
         name = CatalogName(service.metalake, service.catalog)
-        return await service.lake.open(Call(name, principal))
+        return await service.lake.open(Call(name, Caller(principal)))
     except CatalogNotFound:
         catalogs = await list_catalogs(service.lake.kernel, service.metalake)
         if len(catalogs) != 1:
             raise
         only = CatalogName(service.metalake, catalogs[0].name)
-        return await service.lake.open(Call(only, principal))
+        return await service.lake.open(Call(only, Caller(principal)))
 
 
 async def get_token(service: Service, request: Request) -> Response:

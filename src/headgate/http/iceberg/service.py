@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.lake import Lake
 from headgate.catalog.openings import Opened
 from headgate.catalog.paging import Paging, decode_token
@@ -58,7 +58,7 @@ def call_of(service: Service, request: Request) -> Call:
     name = catalog_name(service, request.params["prefix"])
     request.principal = service.authenticate(request)
     key = _key(request)
-    return Call(name, request.principal, key, _fingerprint(request) if key else "")
+    return Call(name, Caller(request.principal), key, _fingerprint(request) if key else "")
 
 
 async def open_catalog(service: Service, request: Request) -> Opened:
