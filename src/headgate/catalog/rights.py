@@ -1,4 +1,4 @@
-"""How rights are kept under `grants`: who has which role, and what a role may do on which object."""
+"""How rights are kept under `grants`: who has which role, and what it may do on which object."""
 
 import msgspec
 
