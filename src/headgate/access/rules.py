@@ -98,6 +98,8 @@ CREATE_METALAKE = _rule("createMetalake", T(0), named(Standing.SERVICE_ADMIN))
 LOAD_METALAKE = _rule("loadMetalake", T.METALAKE, named(Standing.MEMBER))
 ALTER_METALAKE = _rule("alterMetalake", T.METALAKE, _LAKE_OWNER)
 DROP_METALAKE = _rule("dropMetalake", T.METALAKE, _LAKE_OWNER)
+READ_CHANGES = _rule("readChanges", T.METALAKE, _LAKE_OWNER, named(Standing.SERVICE_ADMIN))
+"""Read the change log, which names everything that is in the metalake."""
 
 CREATE_CATALOG = _rule("createCatalog", T.METALAKE, _LAKE_OWNER, may(Right.CREATE_CATALOG))
 LOAD_CATALOG = _rule("loadCatalog", T.CATALOG, _TOP_OWNERS, may(Right.USE_CATALOG))

@@ -1,7 +1,9 @@
-"""What the catalog asks of the world outside: files, credentials, processes, plans of scans."""
+"""What the catalog asks of the world outside: files, credentials, processes, plans, an audit."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import NamedTuple, Protocol
+
+from headgate.access.auditing import Decision
 
 Roots = tuple[str, ...]
 MISSING, DAMAGED = "missing", "damaged"
@@ -136,4 +138,12 @@ class Planner(Protocol):
         self, metadata: bytes, metadata_location: str, roots: Roots
     ) -> AsyncGenerator[Reached]:
         """All files of a table, leaves first, the metadata file last."""
+        ...
+
+
+class Audit(Protocol):
+    """Keeps who asked for what, and whether it was allowed."""
+
+    def decided(self, decision: Decision) -> None:
+        """Record this, or a sample of its like. It neither waits nor fails."""
         ...
