@@ -1,13 +1,13 @@
 """OpenAPI 3.1 documents, made from tables of routes: so they cannot disagree with the server."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
 from headgate.errors import BadRequest, HeadgateError, Overloaded, Unavailable
-from headgate.http.problems import Dialect, ErrorAnswer
+from headgate.http.problems import Dialect
 from headgate.http.router import Parameter, Route, Surface
 
 EVERYWHERE: tuple[type[HeadgateError], ...] = (BadRequest, Overloaded, Unavailable, HeadgateError)
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 def openapi_document(surface: Surface, *, title: str, version: str, description: str = "") -> Json:
     """The document of one surface."""
-    schemas, components = _schemas(surface.routes)
+    schemas, components = _schemas(surface)
     paths: Json = {}
     for route in surface.routes:
         path = paths.setdefault(surface.prefix + route.template, {})
@@ -33,10 +33,10 @@ def openapi_document(surface: Surface, *, title: str, version: str, description:
     }
 
 
-def _schemas(routes: Iterable[Route]) -> tuple[dict[Any, Json], Json]:
+def _schemas(surface: Surface) -> tuple[dict[Any, Json], Json]:
     """The schema of each type that routes name, and the components that these refer to."""
-    types: list[Any] = [ErrorAnswer, str]
-    for route in routes:
+    types: list[Any] = [surface.dialect.body_type, str]
+    for route in surface.routes:
         types += [route.request, route.response, *route.answers.values()]
         types += [item.type for item in route.parameters]
     wanted = list(dict.fromkeys(type for type in types if type is not None))
@@ -88,8 +88,9 @@ def _responses(route: Route, dialect: Dialect, schemas: Mapping[Any, Json]) -> J
         response = responses.setdefault(str(status), {"description": ""})
         response["description"] = ", ".join(filter(None, (response["description"], *types)))
         if route.method != "HEAD":
+            error = schemas[dialect.body_type]
             own = [schemas[route.answers[status]]] if status in route.answers else []
-            schema = {"anyOf": [*own, schemas[ErrorAnswer]]} if own else schemas[ErrorAnswer]
+            schema = {"anyOf": [*own, error]} if own else error
             response["content"] = {"application/json": {"schema": schema}}
     return responses
 

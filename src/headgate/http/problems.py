@@ -19,6 +19,8 @@ class Problem(NamedTuple):
     type: str
     retry: bool = False
     """Certainly nothing happened: a client may send the same request again after a while."""
+    code: int = 0
+    """Its number in a protocol that has such besides the status."""
 
 
 class ErrorModel(msgspec.Struct, frozen=True):
@@ -38,6 +40,9 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 class Dialect:
     """How one protocol answers errors. A class that is not in its table answers as its parent does,
     and HeadgateError is in it: so every error has an answer."""
+
+    body_type: type[msgspec.Struct] = ErrorAnswer
+    """Of the body, for documents."""
 
     def __init__(
         self,
@@ -64,13 +69,16 @@ class Dialect:
 
     def say(self, problem: Problem, message: str) -> Response:
         """A response with this message."""
-        error = ErrorModel(message, problem.type, problem.status)
-        response = json_response(problem.status, ErrorAnswer(error))
+        response = json_response(problem.status, self.body(problem, message))
         if problem.retry:
             response.headers.append(("retry-after", str(RETRY_AFTER_SECONDS)))
         if problem.status == 401:
             response.headers.append(("www-authenticate", "Bearer"))
         return response
+
+    def body(self, problem: Problem, message: str) -> msgspec.Struct:
+        """What a client reads."""
+        return ErrorAnswer(ErrorModel(message, problem.type, problem.status))
 
 
 _BAD_REQUEST = Problem(400, "BadRequestException")

@@ -114,6 +114,14 @@ def decode(request: Request, cls: type[T]) -> T:
     )
 
 
+def flag(request: Request, name: str) -> bool:
+    """A query parameter that is true or false, in any case; absent is false."""
+    text = (request.first(name) or "false").lower()
+    if text not in {"true", "false"}:
+        raise BadRequest(f"Invalid {name}: {text[:80]}", why="it is no truth value", fix="Use true")
+    return text == "true"
+
+
 def headers_by_name(raw: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     """Headers as a dictionary; servers hand over names in lower case."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}

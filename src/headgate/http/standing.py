@@ -19,6 +19,7 @@ from headgate.limits import STANDING_ANSWERS_BYTES, STANDING_BYTES_MAX, STANDING
 READING = frozenset({"GET", "HEAD"})
 READ_HEADERS = frozenset(
     {
+        b"accept",
         b"accept-encoding",
         b"authorization",
         b"host",

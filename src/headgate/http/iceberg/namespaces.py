@@ -11,13 +11,12 @@ from headgate.http.iceberg.payloads import (
 )
 from headgate.http.iceberg.service import (
     Service,
-    flag,
     namespace_of,
     open_catalog,
     paging_of,
     parent_of,
 )
-from headgate.http.request import Request, Response, decode, json_response
+from headgate.http.request import Request, Response, decode, flag, json_response
 from headgate.model.wire_names import unquoted_again
 
 

@@ -104,14 +104,6 @@ def paging_of(request: Request) -> Paging:
     return Paging(decode_token(token or ""), _size(size) if size else PAGE_ENTRIES)
 
 
-def flag(request: Request, name: str) -> bool:
-    """A query parameter that is true or false, in any case; absent is false."""
-    text = (request.first(name) or "false").lower()
-    if text not in {"true", "false"}:
-        raise BadRequest(f"Invalid {name}: {text[:80]}", why="it is no truth value", fix="Use true")
-    return text == "true"
-
-
 def _fingerprint(request: Request) -> str:
     """Tells requests with the same key apart: a repetition is the same to the byte."""
     return hashlib.sha256(request.body + request.raw_query.encode()).hexdigest()[:32]

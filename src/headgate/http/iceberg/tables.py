@@ -32,12 +32,11 @@ from headgate.http.iceberg.relations import (
 )
 from headgate.http.iceberg.service import (
     Service,
-    flag,
     identifier_of,
     namespace_of,
     open_catalog,
 )
-from headgate.http.request import JSON_CONTENT, Request, Response, decode
+from headgate.http.request import JSON_CONTENT, Request, Response, decode, flag
 from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX
 from headgate.model.names import Identifier
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
@@ -29,16 +30,17 @@ async def live(_services: Management, _request: Request) -> Response:
 
 async def ready(services: Management, _request: Request) -> Response:
     """The server can do what every request needs."""
-    problem = await _problem(services)
+    problem = await problem_of(services.check)
     if problem:
         return json_response(503, Health("down", problem))
     return json_response(200, Health("up"))
 
 
-async def _problem(services: Management) -> str:
+async def problem_of(check: Callable[[], Awaitable[object]]) -> str:
+    """What is wrong with the server, by what this check does; empty if nothing is."""
     try:
         async with asyncio.timeout(READY_SECONDS):
-            await services.check()
+            await check()
     except TimeoutError:
         return f"the database did not answer within {READY_SECONDS:g} s"
     except HeadgateError as error:

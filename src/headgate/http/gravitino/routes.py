@@ -1,0 +1,10 @@
+"""All operations of Gravitino's protocol, those of each resource from its own file."""
+
+from headgate.http.gravitino.server_info import ROOT_ROUTES
+from headgate.http.gravitino.server_info import ROUTES as SERVER_INFO
+from headgate.http.gravitino.versions import versioned
+
+__all__ = ["ROOT_ROUTES", "ROUTES"]
+
+ROUTES = tuple(map(versioned, (*SERVER_INFO,)))
+"""Below /api."""

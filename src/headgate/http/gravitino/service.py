@@ -1,0 +1,70 @@
+"""What the handlers of Gravitino's protocol work with, and how they read the names in a request."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
+
+import msgspec
+
+from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.lake import Lake
+from headgate.catalog.openings import Opened, OpenedMetalake
+from headgate.http.request import Request
+from headgate.model.wire_names import unquote_segment
+
+
+class Authenticator(Protocol):
+    """Tells who sends a request."""
+
+    async def caller(self, request: Request) -> Caller:
+        """Who it is; NotAuthenticated if that cannot be told."""
+        ...
+
+
+class Gravitino(msgspec.Struct, frozen=True):
+    """What the handlers work with."""
+
+    lake: Lake
+    authenticator: Authenticator
+    check: Callable[[], Awaitable[object]]
+    """Does what every request needs; its error says why the server cannot serve."""
+    configs: Mapping[str, object] = {}
+    """What anybody may know of the settings."""
+    has_authorization: bool = False
+
+
+async def caller_of(service: Gravitino, request: Request) -> Caller:
+    """Who sends a request."""
+    caller = await service.authenticator.caller(request)
+    request.principal = caller.name
+    return caller
+
+
+async def call_of(service: Gravitino, request: Request) -> Call:
+    """The call that a request makes, about the metalake and the catalog in its path."""
+    caller = await caller_of(service, request)
+    named = request.params
+    metalake = segment(request, "metalake") if "metalake" in named else ""
+    catalog = segment(request, "catalog") if "catalog" in named else ""
+    return Call(CatalogName(metalake, catalog), caller, request=request.id)
+
+
+async def metalake_of(service: Gravitino, request: Request) -> OpenedMetalake:
+    """The metalake in the path of a request, as it is now."""
+    call = await call_of(service, request)
+    opened = await service.lake.open_metalake(
+        call._replace(catalog=CatalogName(call.catalog.metalake, ""))
+    )
+    request.ground = opened.heads
+    return opened
+
+
+async def catalog_of(service: Gravitino, request: Request) -> Opened:
+    """The catalog in the path of a request, as it is now."""
+    opened = await service.lake.open(await call_of(service, request))
+    request.ground = opened.heads
+    return opened
+
+
+def segment(request: Request, name: str) -> str:
+    """A name in the path, decoded. Java's client writes a space as `+`, and a plus is `%2B`."""
+    return unquote_segment(request.params[name])
