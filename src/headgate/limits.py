@@ -80,6 +80,8 @@ REPORTS_FLUSH_SECONDS = 1.0  # that reports wait to be stored together
 
 # What is remembered
 OPENINGS_KNOWN_MAX = 10_000  # catalogs under the names they were asked for
+ACCESS_KNOWN_MAX = 10_000  # callers of one metalake
+REALMS_KNOWN_MAX = 1_000  # metalakes whose rights are at hand
 ENTRIES_KNOWN_MAX = 10_000  # of one catalog
 RESOLVE_TRIES_MAX = 16  # of names that change while they are read
 NAMES_LOOKED_AT_MAX = 2_000  # for the holder of a location: more would make a refusal dear
@@ -98,6 +100,30 @@ LEASE_RENEW_MS = LEASE_MS // 3
 LEASE_CHECK_SECONDS = 5.0
 LEASE_BATCH = 16
 CLOCK_BEHIND_MS_MAX = 60 * 1000
+
+# Authentication
+PASSWORD_CHARS_MIN = 8
+PASSWORD_CHARS_MAX = 1_024
+PASSWORDS_KNOWN_MAX = 10_000  # that were verified, right or wrong
+CALLERS_KNOWN_MAX = 10_000  # that were confirmed under the same head
+SECRETS_MAX = 2  # of one client: the old one lives until the new one is everywhere
+SIGNING_KEYS_MAX = 8
+KEYS_RELOAD_SECONDS = 1.0  # at least between looks for keys of ours that are not known
+EXPIRED_PER_COMMIT = 64  # revocations of tokens that have expired anyway
+TOKEN_CHARS_MAX = 16_384
+TOKENS_KNOWN_MAX = 4_096  # whose signature was verified
+TOKEN_GROUPS_MAX = 1_000
+TOKEN_SECONDS = 3_600
+TOKEN_SECONDS_MAX = 366 * 86_400
+SESSION_SECONDS = 86_400  # that a token can be exchanged for newer ones
+KEY_SET_BYTES_MAX = 256 << 10  # of an identity provider
+KEY_SET_SECONDS = 300.0  # that it is believed, and what was verified with it
+KEY_SET_STALE_SECONDS = 3_600.0  # the same if the provider does not answer
+KEY_SET_AGAIN_SECONDS = 10.0  # at least between two fetches
+KEY_SET_TIMEOUT_SECONDS = 5.0
+CLOCK_SKEW_SECONDS = 30
+CLOCK_SKEW_SECONDS_MAX = 300
+RSA_BITS_MIN = 2_048
 
 # Cache
 CACHE_BYTES = 256 << 20

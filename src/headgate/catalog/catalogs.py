@@ -10,7 +10,7 @@ from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.entities import CatalogEntity, Entry, Kind
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names, NamesDraft
 from headgate.catalog.nesting import SEPARATOR, check_flat, check_nesting
-from headgate.catalog.openings import CATALOG_POINTER, head_pointer, look
+from headgate.catalog.openings import CATALOG_POINTER, head_pointer
 from headgate.catalog.purging import PURGE
 from headgate.catalog.reservations import held_by, release
 from headgate.catalog.territories import (
@@ -30,7 +30,7 @@ from headgate.errors import (
     RealmExists,
 )
 from headgate.kernel.draft import Draft
-from headgate.kernel.index import HeadView, open_head
+from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState
 from headgate.kernel.records import PointerKey

@@ -6,11 +6,13 @@ import msgspec
 
 from headgate.catalog.calls import Call, Done, decode_outcome, encode_outcome
 from headgate.catalog.entities import TableEntity
+from headgate.catalog.guards import Guard
 from headgate.catalog.lanes import Lanes
 from headgate.catalog.large_metadata import LargeMetadata
 from headgate.catalog.metadata_cache import MetadataCache
+from headgate.catalog.metalake_openings import MetalakeOpenings, OpenedMetalake
 from headgate.catalog.openings import Opened, Openings
-from headgate.catalog.ports import Files, Planner, Storage, Workers
+from headgate.catalog.ports import Audit, Files, Planner, Storage, Workers
 from headgate.catalog.purging import Purges
 from headgate.catalog.versions import Terms
 from headgate.kernel.draft import Draft
@@ -33,7 +35,7 @@ class LakeOptions(msgspec.Struct, frozen=True):
 class Lake:
     """The catalogs of one server process."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  one argument for each port
         self,
         kernel: Kernel,
         storage: Storage,
@@ -41,13 +43,17 @@ class Lake:
         workers: Workers,
         new_uuid: Callable[[], str],
         options: LakeOptions,
+        *,
+        guard: Guard | None = None,
+        audit: Audit | None = None,
     ) -> None:
         self.kernel = kernel
         self.storage = storage
         self.planner = planner
         self.new_uuid = new_uuid
         self.options = options
-        self.openings = Openings(kernel, options.separator)
+        self.openings = Openings(kernel, options.separator, guard, audit)
+        self.metalakes = MetalakeOpenings(kernel, self.openings)
         self.large = LargeMetadata(workers)
         self.metadata = MetadataCache(options.metadata_cache_bytes, self.large)
         self.lanes = Lanes()
@@ -58,6 +64,10 @@ class Lake:
     async def open(self, call: Call) -> Opened:
         """The catalog of a call as it is now; one read of the database."""
         return await self.openings.open(call)
+
+    async def open_metalake(self, call: Call, *, inactive: bool = False) -> OpenedMetalake:
+        """The metalake of a call as it is now; `inactive` also if it is switched off."""
+        return await self.metalakes.open(call, inactive=inactive)
 
     def files(self, opened: Opened) -> Files:
         """The files of a catalog."""

@@ -9,31 +9,47 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
+from headgate.access.auditing import Unrecorded
+from headgate.access.decisions import (
+    EVERYTHING,
+    Access,
+    Scope,
+    permits,
+    permits_all_below,
+    weigh,
+)
+from headgate.access.objects import ObjectType
+from headgate.access.rules import LOAD_CATALOG, LOAD_TABLE, LOAD_VIEW, MISS_RELATION, Rule
 from headgate.catalog.calls import Call, CatalogName, Done, decode_outcome
 from headgate.catalog.entities import CatalogEntity, Entry
-from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
+from headgate.catalog.guards import IDENTITIES_KEY, Guard, GuardOptions
+from headgate.catalog.judging import Judge
+from headgate.catalog.naming import CATALOGS, NAMES, RELATIONS, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR, check_nesting
+from headgate.catalog.ports import Audit
+from headgate.catalog.ways import Way, scope_of, way_to
 from headgate.errors import (
     BackendUnavailable,
     BadSetting,
     CatalogNotFound,
     Conflict,
     MetalakeNotFound,
+    NotFound,
 )
 from headgate.kernel import operations
 from headgate.kernel.handle import RealmHandle
-from headgate.kernel.index import HeadView, Index, open_head
+from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.pointers import Pointers, Vector
 from headgate.kernel.realms import BY_NAME, REALMS_KEY, check_active
 from headgate.kernel.records import PointerKey
 from headgate.kernel.system import SYSTEM_REALM
-from headgate.kernel.tree import Missing, Tree
-from headgate.limits import OPENINGS_KNOWN_MAX, RESOLVE_TRIES_MAX
+from headgate.limits import ENTRIES_KNOWN_MAX, OPENINGS_KNOWN_MAX, RESOLVE_TRIES_MAX
 from headgate.model.locations import check_allowed
-from headgate.model.names import Identifier
+from headgate.model.names import Identifier, Levels
 
 CATALOG_POINTER = "catalogs"
+OWN_KEYS = 3  # the pointers of an opening before those that rights depend on
 
 R = TypeVar("R")
 
@@ -60,6 +76,65 @@ class Opened(NamedTuple):
     entries: dict[Identifier, Entry]
     """Tables and views that were looked up under this head, by this call or another."""
     heads: Heads
+    access: Access
+    """What the caller may do."""
+    scope: Scope
+    """The catalog, as rules see it."""
+    ways: dict[tuple[Levels, bytes, str], Way]
+    """Ways that were looked up under this head, by this call or another."""
+    judge: Judge
+
+    @property
+    def owner(self) -> int:
+        """Who owns what the caller creates; 0 where authorization is off."""
+        return self.access.user
+
+    async def require(
+        self, rule: Rule, levels: Levels = (), name: str = "", group: bytes = RELATIONS
+    ) -> None:
+        """Refuse the call unless this rule permits it, here.
+
+        Where a way ends before, what it leads to counts: so who may not know whether something is
+        there is not told. Only who may create a table is told that there is none.
+        """
+        if not self.access.is_checked:
+            return
+        way = await self._way(levels, group, name)
+        weight = weigh(self.access, (self.scope, *way.scopes))
+        if name and not way.is_whole and rule in (LOAD_TABLE, LOAD_VIEW):
+            rule = rule if permits(rule, weight, self.access.standing) else MISS_RELATION
+        names = (self.catalog.name, *levels, *((name,) if name else ()))
+        self.judge.check(rule, self.access, weight, self.call, names)
+
+    async def may(self, rule: Rule, identifier: Identifier) -> bool:
+        """Whether the rule permits it with a table or view, without refusing anything."""
+        if not self.access.is_checked:
+            return True
+        way = await self._way(identifier.namespace, RELATIONS, identifier.name)
+        weight = weigh(self.access, (self.scope, *way.scopes))
+        return permits(rule, weight, self.access.standing)
+
+    async def sieve(self, rule: Rule, levels: Levels) -> Callable[[Entry], bool] | None:
+        """Tells which entries below a namespace the caller may see; None if it may see all."""
+        access = self.access
+        if not access.is_checked:
+            return None
+        way = await self._way(levels, b"", "")
+        above = weigh(access, (self.scope, *way.scopes))
+        if permits_all_below(rule, access, above):
+            return None
+        return lambda entry: permits(
+            rule, weigh(access, (scope_of(entry),), above), access.standing
+        )
+
+    async def _way(self, levels: Levels, group: bytes, name: str) -> Way:
+        key = (levels, group, name)
+        way = self.ways.get(key)
+        if way is None:
+            way = await self.look(lambda names: way_to(names, levels, group, name))
+            if len(self.ways) < ENTRIES_KNOWN_MAX:
+                self.ways[key] = way
+        return way
 
     @property
     def pointer(self) -> str:
@@ -107,6 +182,7 @@ class _Known(NamedTuple):
 
     realm: str
     catalog: CatalogEntity
+    owner: int
     vector: Vector
     opened: Opened | None = None
     """For an earlier call under the same heads."""
@@ -115,34 +191,55 @@ class _Known(NamedTuple):
 class Openings:
     """Opens catalogs by name."""
 
-    def __init__(self, kernel: Kernel, separator: str = "") -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        separator: str = "",
+        guard: Guard | None = None,
+        audit: Audit | None = None,
+    ) -> None:
+        self.guard = guard or Guard(kernel, GuardOptions())
+        self.judge = Judge(audit or Unrecorded(), kernel.clock)
         self._kernel = kernel
         self._separator = separator
         self._known: dict[CatalogName, _Known] = {}
 
     async def open(self, call: Call) -> Opened:
         """The catalog that a call is about, as it is now."""
+        try:
+            return await self._open(call)
+        except (MetalakeNotFound, CatalogNotFound) as absent:
+            if self.guard.is_on and not call.caller.is_server:
+                await self._check_may_know(call, absent)
+            raise
+
+    async def _open(self, call: Call) -> Opened:
         name = call.catalog
         known = self._known.get(name)
         for _ in range(RESOLVE_TRIES_MAX):
             if known is None:
                 realm = await self._find_realm(await self._realms(), name)
-                catalog = await self._find_catalog(realm, await self._catalogs(realm), name)
-                known = _Known(realm, catalog, [])
-            realm, catalog, vector, before = known
-            keys = _keys(realm, catalog.id)
+                catalogs = await self._catalogs(realm)
+                known = _Known(realm, *await self._find_catalog(realm, catalogs, name), [])
+            realm, catalog, owner, vector, before = known
+            keys = self._keys(realm, catalog.id)
             read = await self._kernel.pointers.read_together(keys, vector or None)
+            if read != vector:  # all that moved is read together
+                heads = [*read[1:OWN_KEYS], *read[OWN_KEYS + 1 :]]
+                await self._kernel.store.fetch(realm, [one for one in heads if one])
+            access = await self.guard.access(call.caller, realm, read[OWN_KEYS:])
             if before is not None and read == vector:
-                return before._replace(call=call)
+                return before._replace(call=call, access=access)
             if read[:2] != vector[:2]:
                 still = await self._resolve(read, name)
                 if (still.realm, still.catalog.id) != (realm, catalog.id):
                     known = still
                     continue
-                catalog = still.catalog
-            opened = await self._opened(call, realm, catalog, read)
+                catalog, owner = still.catalog, still.owner
+            opened = await self._opened(call, known._replace(catalog=catalog, owner=owner), read)
+            opened = opened._replace(access=access)
             await self._check_separator(opened, before)
-            self._remember(name, _Known(realm, catalog, read, opened))
+            self._remember(name, _Known(realm, catalog, owner, read, opened))
             return opened
         raise BackendUnavailable(
             f"catalog {name} cannot be opened",
@@ -155,19 +252,40 @@ class Openings:
         realms = await open_head(self._kernel.store, SYSTEM_REALM, vector[0])
         realm = await self._find_realm(realms, name)
         catalogs = await open_head(self._kernel.store, realm, vector[1])
-        return _Known(realm, await self._find_catalog(realm, catalogs, name), vector)
+        return _Known(realm, *await self._find_catalog(realm, catalogs, name), vector)
 
-    async def _opened(
-        self, call: Call, realm: str, catalog: CatalogEntity, vector: Vector
-    ) -> Opened:
+    async def _opened(self, call: Call, known: _Known, vector: Vector) -> Opened:
+        realm, catalog = known.realm, known.catalog
         head = vector[2]
         if head is None:
             raise _no_catalog(call.catalog)
         view = await open_head(self._kernel.store, realm, head)
         if view.head.sealed:
             raise _no_catalog(call.catalog)
-        heads = Heads(self._kernel.pointers, _keys(realm, catalog.id), vector)
-        return Opened(call, self._kernel.realm(realm), catalog, view, {}, heads)
+        return Opened(
+            call,
+            self._kernel.realm(realm),
+            catalog,
+            view,
+            {},
+            Heads(self._kernel.pointers, self._keys(realm, catalog.id), vector),
+            EVERYTHING,
+            Scope(ObjectType.CATALOG, catalog.id, known.owner),
+            {},
+            self.judge,
+        )
+
+    async def _check_may_know(self, call: Call, absent: NotFound) -> None:
+        """Refuse who may not know that there is no such metalake or catalog."""
+        [identities] = await self._kernel.pointers.read([IDENTITIES_KEY])
+        caller = await self.guard.confirmed(call.caller, identities)
+        if isinstance(absent, MetalakeNotFound):
+            access = self.guard.outsider(caller)
+        else:
+            realm = await self._find_realm(await self._realms(), call.catalog)
+            values = await self._kernel.pointers.read_together(self.guard.keys(realm), None)
+            access = await self.guard.access(call.caller, realm, values)
+        self.judge.check(LOAD_CATALOG, access, access.base, call, (call.catalog.catalog,))
 
     async def _check_separator(self, opened: Opened, before: Opened | None) -> None:
         """Refuse a catalog whose names were checked with another separator, if ours is in one."""
@@ -208,13 +326,18 @@ class Openings:
 
     async def _find_catalog(
         self, realm: str, catalogs: HeadView, name: CatalogName
-    ) -> CatalogEntity:
+    ) -> tuple[CatalogEntity, int]:
+        """The catalog and its owner."""
         entry = await look(
             catalogs.index(NAMES), lambda tree: Names(tree).find(ROOT, CATALOGS, name.catalog)
         )
         if entry is None:
             raise _no_catalog(name)
-        return await self._kernel.store.get(realm, entry.object, CatalogEntity)
+        return await self._kernel.store.get(realm, entry.object, CatalogEntity), entry.owner
+
+    def _keys(self, realm: str, catalog: int) -> tuple[PointerKey, ...]:
+        """All pointers that an answer about a catalog depends on."""
+        return _keys(realm, catalog, self.guard)
 
     def _remember(self, name: CatalogName, known: _Known) -> None:
         if len(self._known) >= OPENINGS_KNOWN_MAX:
@@ -222,20 +345,10 @@ class Openings:
         self._known[name] = known
 
 
-async def look(index: Index, find: Callable[[Tree], R]) -> R:
-    """What a pure function finds in an index. What it misses is fetched, and it is run again."""
-    while True:
-        try:
-            return find(index.tree)
-        except Missing as missing:
-            await index.shelf.fetch(missing)
-
-
 @lru_cache(OPENINGS_KNOWN_MAX)
-def _keys(realm: str, catalog: int) -> tuple[PointerKey, ...]:
-    """All pointers that an answer about a catalog depends on."""
+def _keys(realm: str, catalog: int, guard: Guard) -> tuple[PointerKey, ...]:
     head = PointerKey(realm, head_pointer(catalog))
-    return (REALMS_KEY, PointerKey(realm, CATALOG_POINTER), head)
+    return (REALMS_KEY, PointerKey(realm, CATALOG_POINTER), head, *guard.keys(realm))
 
 
 def head_pointer(catalog: int) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from headgate.catalog.calls import ITSELF, Call, CatalogName
 from headgate.catalog.entities import Entry, TableEntity
 from headgate.catalog.metadata_files import read_metadata
-from headgate.catalog.openings import Opened, Openings, look
+from headgate.catalog.openings import Opened, Openings
 from headgate.catalog.ports import DAMAGED, MISSING, Planner, Storage
 from headgate.catalog.reservations import LOCATIONS, held_by, is_vacant, release, reserve
 from headgate.catalog.territories import foreign_places
@@ -28,6 +28,7 @@ from headgate.errors import (
     StorageUnavailable,
 )
 from headgate.kernel.draft import Draft
+from headgate.kernel.index import look
 from headgate.kernel.kernel import Kernel
 from headgate.limits import INDEX_KEY_BYTES_MAX, PURGE_PATHS_PER_TURN, PURGE_PAUSE_SECONDS
 from headgate.model.locations import ancestors, index_key, is_within

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from headgate.catalog.entities import Kind, ReportEntity
 from headgate.catalog.lake import Lake
-from headgate.catalog.openings import Opened, look
+from headgate.catalog.openings import Opened
 from headgate.catalog.relations import Relation, find_relation
 from headgate.errors import HeadgateError, PointerNotFound
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
-from headgate.kernel.index import after_prefix
+from headgate.kernel.index import after_prefix, look
 from headgate.limits import (
     REPORTS_FLUSH_SECONDS,
     REPORTS_PER_TABLE_MAX,

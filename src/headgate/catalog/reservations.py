@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from headgate.catalog.naming import Readable
-from headgate.catalog.openings import Opened, look
+from headgate.catalog.openings import Opened
 from headgate.errors import BadRequest, LocationTaken
 from headgate.kernel.draft import Draft
+from headgate.kernel.index import look
 from headgate.model.locations import (
     ancestors,
     index_key,

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.holders import name_of
 from headgate.catalog.naming import NAMES
-from headgate.catalog.openings import CATALOG_POINTER, look
+from headgate.catalog.openings import CATALOG_POINTER
 from headgate.catalog.reservations import (
     LOCATIONS,
     Locations,
@@ -21,7 +21,7 @@ from headgate.catalog.reservations import (
 )
 from headgate.errors import LocationTaken
 from headgate.kernel.draft import Draft
-from headgate.kernel.index import HeadView, open_head
+from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState
 from headgate.kernel.records import PointerKey

@@ -171,6 +171,15 @@ async def open_head(store: Store, realm: str, id: int | None) -> HeadView:
     return HeadView(store, realm, id, await store.get(realm, id, Head))
 
 
+async def look(index: Index, find: Callable[[Tree], R]) -> R:
+    """What a pure function finds in an index. What it misses is fetched, and it is run again."""
+    while True:
+        try:
+            return find(index.tree)
+        except Missing as missing:
+            await index.shelf.fetch(missing)
+
+
 def after_prefix(prefix: bytes) -> bytes | None:
     """The smallest key above every key with this prefix, None if there is no such key."""
     stripped = prefix.rstrip(b"\xff")

@@ -217,12 +217,24 @@ def check_move(realm: Realm, to: RealmState) -> None:
         )
 
 
+async def find_realm(head: HeadView, name: str) -> Realm | None:
+    """The realm of this name, as a head of `realms` has it."""
+    id = await head.index(BY_NAME).get(name.encode())
+    value = None if id is None else await head.index(BY_ID).get(id)
+    return None if value is None else _decode(value)
+
+
 async def check_active(head: HeadView, id: str) -> None:
     """Refuse a realm that does not serve requests."""
     value = await head.index(BY_ID).get(id.encode())
     if value is None:
         raise _unknown(id)
     realm = _decode(value)
+    check_serving(realm)
+
+
+def check_serving(realm: Realm) -> None:
+    """Refuse a realm that does not serve requests."""
     if realm.state is not _S.ACTIVE:
         raise RealmNotActive(
             f"realm {realm.name!r} does not serve requests",

@@ -185,7 +185,7 @@ async def test_a_catalog_is_swapped_while_it_is_opened(
     real = fresh._find_catalog
     swapped: list[CatalogEntity] = []
 
-    async def swapping(*arguments: Any) -> CatalogEntity:
+    async def swapping(*arguments: Any) -> tuple[CatalogEntity, int]:
         found = await real(*arguments)
         if not swapped:
             swapped.append(await swap_catalog(world, node))
@@ -202,7 +202,7 @@ async def test_a_catalog_that_is_swapped_all_the_time_is_given_up(
     fresh = Openings(node.kernel)
     real = fresh._find_catalog
 
-    async def swapping(*arguments: Any) -> CatalogEntity:
+    async def swapping(*arguments: Any) -> tuple[CatalogEntity, int]:
         found = await real(*arguments)
         await swap_catalog(world, node)
         return found

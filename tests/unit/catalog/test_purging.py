@@ -11,12 +11,12 @@ from headgate.catalog import purging
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity
-from headgate.catalog.openings import look
 from headgate.catalog.ports import DAMAGED, MISSING, Reached
 from headgate.catalog.purging import PURGE
 from headgate.catalog.reservations import reserve
 from headgate.errors import BackendUnavailable, StorageUnavailable
 from headgate.kernel.commit import CommitOptions
+from headgate.kernel.index import look
 from headgate.limits import PURGE_PAUSE_SECONDS
 from headgate.testing.faults import Fault
 from headgate.testing.kernels import turns

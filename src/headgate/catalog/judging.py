@@ -1,0 +1,55 @@
+"""Decisions of a request: made by the rules, refused in words, recorded by the audit."""
+
+from headgate.access.auditing import Decision
+from headgate.access.decisions import Access, Weight, permits
+from headgate.access.rules import Rule
+from headgate.catalog.calls import Call
+from headgate.catalog.ports import Audit
+from headgate.clock import Clock
+from headgate.errors import Forbidden
+
+
+class Judge:
+    """Lets callers do what they may."""
+
+    def __init__(self, audit: Audit, clock: Clock) -> None:
+        self._audit = audit
+        self._clock = clock
+
+    def check(
+        self,
+        rule: Rule,
+        access: Access,
+        weight: Weight,
+        call: Call,
+        names: tuple[str, ...],
+        standing: int = 0,
+    ) -> None:
+        """Refuse what the rule does not permit; `names` tells on what, from the catalog down."""
+        if not access.is_checked:
+            return
+        if permits(rule, weight, access.standing | standing):
+            self._record(rule, call, names, "")
+            return
+        why = f"none of its roles and nothing it owns permits it, by the rule {rule.action}"
+        self._record(rule, call, names, why)
+        raise Forbidden(
+            f"User '{call.caller.name}' is not authorized to perform operation '{rule.action}' "
+            f"on metadata '{'.'.join(names) or call.catalog.metalake}'"
+        )
+
+    def _record(self, rule: Rule, call: Call, names: tuple[str, ...], why: str) -> None:
+        caller = call.caller
+        self._audit.decided(
+            Decision(
+                self._clock.wall_ms(),
+                call.request,
+                caller.name,
+                rule.action,
+                call.catalog.metalake,
+                names,
+                not why,
+                why,
+                caller.groups,
+            )
+        )

@@ -1,0 +1,144 @@
+"""Opening a metalake for one request: one read of all pointers that its control plane rests on."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+from headgate.access.decisions import Access, Scope, permits, weigh
+from headgate.access.rules import LOAD_METALAKE, Rule
+from headgate.catalog.calls import Call
+from headgate.catalog.compiling import METALAKE_MARK
+from headgate.catalog.entities import MetalakeEntity
+from headgate.catalog.guards import RIGHTS, Guard
+from headgate.catalog.judging import Judge
+from headgate.catalog.openings import CATALOG_POINTER, Heads, Openings
+from headgate.errors import MetalakeNotFound
+from headgate.kernel.draft import Draft
+from headgate.kernel.handle import RealmHandle
+from headgate.kernel.index import HeadView, open_head
+from headgate.kernel.kernel import Kernel
+from headgate.kernel.realms import REALMS_KEY, Realm, check_serving, find_realm
+from headgate.kernel.records import EMPTY, PointerKey
+from headgate.kernel.system import SYSTEM_REALM
+
+R = TypeVar("R")
+
+
+class OpenedMetalake(NamedTuple):
+    """A metalake for one call, as it was at one instant after the call arrived."""
+
+    call: Call
+    realm: RealmHandle
+    state: Realm
+    """Its name, whether it is switched on, and since when."""
+    root: MetalakeEntity
+    access: Access
+    """What the caller may do."""
+    catalogs: HeadView
+    principals: HeadView
+    roles: HeadView
+    grants: HeadView
+    heads: Heads
+    judge: Judge
+
+    @property
+    def id(self) -> int:
+        """What rights on the metalake itself are given on."""
+        return int(self.realm.id)
+
+    @property
+    def name(self) -> str:
+        """As it is called now."""
+        return self.state.name
+
+    @property
+    def owner(self) -> int:
+        """Who owns what the caller creates; 0 where authorization is off."""
+        return self.access.user
+
+    def require(
+        self,
+        rule: Rule,
+        scopes: Iterable[Scope] = (),
+        standing: int = 0,
+        names: tuple[str, ...] = (),
+    ) -> None:
+        """Refuse the call unless this rule permits it on the last of these, below the metalake."""
+        weight = weigh(self.access, scopes)
+        self.judge.check(rule, self.access, weight, self.call, names, standing)
+
+    def may(self, rule: Rule, scopes: Iterable[Scope] = (), standing: int = 0) -> bool:
+        """Whether the rule permits it, without refusing anything."""
+        access = self.access
+        if not access.is_checked:
+            return True
+        return permits(rule, weigh(access, scopes), access.standing | standing)
+
+    async def commit(self, pointer: str, attempt: Callable[[Draft], R]) -> R:
+        """Change what one pointer of the metalake holds."""
+        return await self.realm.commit(pointer, attempt)
+
+
+class MetalakeOpenings:
+    """Opens metalakes by name."""
+
+    def __init__(self, kernel: Kernel, openings: Openings) -> None:
+        self._kernel = kernel
+        self._guard: Guard = openings.guard
+        self._judge: Judge = openings.judge
+
+    async def open(self, call: Call, *, inactive: bool = False) -> OpenedMetalake:
+        """The metalake that a call is about, as it is now; `inactive` also if it is off."""
+        kernel, name = self._kernel, call.catalog.metalake
+        [realms] = await kernel.pointers.read([REALMS_KEY])
+        realm = await find_realm(await open_head(kernel.store, SYSTEM_REALM, realms), name)
+        while realm is not None:
+            keys = self._keys(realm.id)
+            vector = await kernel.pointers.read_together(keys, None)
+            head = await open_head(kernel.store, SYSTEM_REALM, vector[0])
+            still = await find_realm(head, name)
+            if still is not None and still.id == realm.id:
+                if not inactive:
+                    check_serving(still)
+                return await self._opened(call, still, Heads(kernel.pointers, keys, vector))
+            realm = still
+        await self._refuse(call)
+        raise MetalakeNotFound(f"Metalake does not exist: {name}")
+
+    async def _opened(self, call: Call, realm: Realm, heads: Heads) -> OpenedMetalake:
+        store, own = self._kernel.store, len(self._guard.keys(realm.id))
+        catalogs, rights = heads.vector[1], heads.vector[-len(RIGHTS) :]
+        wanted = [value for value in (catalogs, *rights) if value and value != EMPTY]
+        await store.fetch(realm.id, wanted)
+        access = await self._guard.access(call.caller, realm.id, heads.vector[2 : 2 + own])
+        root, principals, roles, grants = [
+            await open_head(store, realm.id, value) for value in rights
+        ]
+        entity = root.head.marks.get(METALAKE_MARK)
+        return OpenedMetalake(
+            call,
+            self._kernel.realm(realm.id),
+            realm,
+            await root.get(entity, MetalakeEntity) if entity else MetalakeEntity(),
+            access,
+            await open_head(store, realm.id, catalogs),
+            principals,
+            roles,
+            grants,
+            heads,
+            self._judge,
+        )
+
+    def _keys(self, realm: str) -> tuple[PointerKey, ...]:
+        """All pointers that the answer depends on: at the end those of the rights."""
+        own = self._guard.keys(realm)
+        rights = tuple(PointerKey(realm, name) for name in RIGHTS)
+        return (
+            REALMS_KEY,
+            PointerKey(realm, CATALOG_POINTER),
+            *(own if self._guard.is_on else (*own, *rights)),
+        )
+
+    async def _refuse(self, call: Call) -> None:
+        """Who may not know which metalakes there are is not told that there is none."""
+        access = self._guard.outsider(call.caller)
+        self._judge.check(LOAD_METALAKE, access, access.base, call, ())
