@@ -4,6 +4,7 @@ from enum import IntEnum
 
 import msgspec
 
+from headgate.catalog.identity_entities import IDENTITY_TYPES
 from headgate.kernel.objects import ObjectType, Stored
 
 
@@ -148,6 +149,7 @@ CATALOG_TYPES = (
     ObjectType("view", ViewEntity),
     ObjectType("function", FunctionEntity),
     ObjectType("report", ReportEntity),
+    *IDENTITY_TYPES,
 )
 
 _decoder = msgspec.msgpack.Decoder(Entry)
