@@ -5,7 +5,8 @@ that is no longer stored ends it: older history was cut. A reader that asks for 
 the cut is told so; it never skips silently.
 """
 
-from collections.abc import AsyncIterator
+from array import array
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
@@ -92,10 +93,15 @@ class CommitLog:
 
         `LogCut` if commits behind `after` are no longer kept.
         """
+        async for commit in self.commits(key, await self.ids_behind(key, after)):
+            yield commit
+
+    async def ids_behind(self, key: PointerKey, after: int | None = None) -> "array[int]":
+        """The ids of the same commits in the same order."""
         newest = await self._current(key)
         if after is not None and newest == EMPTY:
             raise _cut(key, after, None)
-        ids, oldest = [], None
+        ids, oldest = array("Q"), None
         async for id, head in self._walk(key.realm, newest):
             if id == after:
                 oldest = None
@@ -104,10 +110,15 @@ class CommitLog:
             oldest = head
         if after is not None and oldest is not None and oldest.tail[:1] != (after,):
             raise _cut(key, after, ids[-1])
-        while ids:
-            page, ids = ids[-TAIL_COMMITS:], ids[:-TAIL_COMMITS]
+        ids.reverse()
+        return ids
+
+    async def commits(self, key: PointerKey, ids: Sequence[int]) -> AsyncIterator[Commit]:
+        """These commits of a pointer, which follow each other."""
+        for at in range(0, len(ids), TAIL_COMMITS):
+            page = ids[at : at + TAIL_COMMITS]
             found = await self._store.fetch(key.realm, page)
-            for id in reversed(page):
+            for id in page:
                 if id not in found:
                     raise _cut(key, id, None)  # history was cut while it was read
                 yield await self._commit(key, id, expect(found[id], Head, id))
