@@ -1,7 +1,7 @@
 """Reading: the indexes of one head, opened lazily and fetched on demand."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from typing import TypeVar
 
 from headgate.errors import ObjectNotFound
@@ -88,6 +88,11 @@ class HeadView:
     async def get(self, id: int, cls: type[T]) -> T:
         """An immutable object that this head refers to."""
         return await self._store.get(self.realm, id, cls)
+
+    async def get_all(self, ids: Collection[int], cls: type[T]) -> list[T]:
+        """Immutable objects that this head refers to, in this order; all are read together."""
+        await self._store.fetch(self.realm, ids)
+        return [await self._store.get(self.realm, id, cls) for id in ids]
 
     def _decode_root(self, index: str) -> Page:
         page = decode_root(self.head, index)

@@ -1,0 +1,252 @@
+"""Users and groups of a metalake: added, looked at, removed.
+
+Who is in a group is told by whoever vouches for the caller; here it is only what roles are given to
+and what can own something. Ids are never used again: whoever is added under the name of somebody
+who was removed has none of the rights of that one.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from headgate.access import rules
+from headgate.access.rules import Rule, Standing
+from headgate.catalog.assignments import forget_principal, role_names, roles_by_principal, roles_of
+from headgate.catalog.compiling import DISABLED
+from headgate.catalog.entities import Entry, GroupEntity, Kind, UserEntity, decode_entry
+from headgate.catalog.guards import PRINCIPALS
+from headgate.catalog.metalake_openings import OpenedMetalake
+from headgate.catalog.naming import (
+    GROUPS,
+    IDS,
+    NAMES,
+    ROOT,
+    USERS,
+    Names,
+    NamesDraft,
+    id_bytes,
+    key_of,
+    place_of,
+)
+from headgate.errors import (
+    AlreadyExists,
+    BadRequest,
+    GroupExists,
+    GroupNotFound,
+    NotFound,
+    UserExists,
+    UserNotFound,
+)
+from headgate.kernel.draft import Draft
+from headgate.kernel.index import HeadView, look
+from headgate.model.names import check_name
+
+PrincipalEntity = UserEntity | GroupEntity
+
+
+class Sort(NamedTuple):
+    """What users and groups differ in."""
+
+    kind: Kind
+    group: bytes
+    """The letter of its names."""
+    entity: type[PrincipalEntity]
+    loading: Rule
+    changing: Rule
+    absent: type[NotFound]
+    exists: type[AlreadyExists]
+
+    @property
+    def word(self) -> str:
+        """What it is called."""
+        return self.kind.name.lower()
+
+
+USER = Sort(
+    Kind.USER, USERS, UserEntity, rules.LOAD_USER, rules.CHANGE_USERS, UserNotFound, UserExists
+)
+GROUP = Sort(
+    Kind.GROUP,
+    GROUPS,
+    GroupEntity,
+    rules.LOAD_GROUP,
+    rules.CHANGE_GROUPS,
+    GroupNotFound,
+    GroupExists,
+)
+SORTS = {USERS: USER, GROUPS: GROUP}
+
+
+class Principal(NamedTuple):
+    """A user or group, as it is answered."""
+
+    name: str
+    id: int
+    entity: PrincipalEntity
+    roles: list[str]
+    """Those that it was given itself, not through a group."""
+
+
+class Named(NamedTuple):
+    """A user or group by its name."""
+
+    name: str
+    entry: Entry
+
+
+async def add_user(
+    metalake: OpenedMetalake, name: str, *, enabled: bool = True, external_id: str = ""
+) -> Principal:
+    """Let somebody use a metalake, unless it is switched off at once."""
+    metalake.require(rules.CHANGE_USERS)
+    by = metalake.call.principal
+    return await _add(metalake, USER, name, lambda now: UserEntity(enabled, external_id, now, by))
+
+
+async def add_group(metalake: OpenedMetalake, name: str, *, external_id: str = "") -> Principal:
+    """Make a group known, so that it can have roles and own something."""
+    metalake.require(rules.CHANGE_GROUPS)
+    by = metalake.call.principal
+    return await _add(metalake, GROUP, name, lambda now: GroupEntity(external_id, now, by))
+
+
+async def _add(
+    metalake: OpenedMetalake, sort: Sort, name: str, make: Callable[[int], PrincipalEntity]
+) -> Principal:
+    check_name(name)
+
+    def attempt(draft: Draft) -> Principal:
+        if NamesDraft(draft).find(ROOT, sort.group, name) is not None:
+            raise sort.exists(
+                f"{sort.word.capitalize()} already exists: {name}", fix="Choose another name"
+            )
+        entity = make(draft.now_ms)
+        draft.note(metalake.call.note("create", sort.word, [name]))
+        return Principal(name, _insert(draft, sort, name, entity), entity, [])
+
+    return await metalake.commit(PRINCIPALS, attempt)
+
+
+def insert_creator(draft: Draft, name: str) -> int:
+    """Make whoever creates a metalake its first user, in a commit on its principals; the id."""
+    found = NamesDraft(draft).find(ROOT, USERS, name)
+    if found is not None:
+        return found.id  # somebody began to create it before
+    return _insert(draft, USER, name, UserEntity(created_ms=draft.now_ms, created_by=name))
+
+
+def _insert(draft: Draft, sort: Sort, name: str, entity: PrincipalEntity) -> int:
+    id = draft.new_id()
+    NamesDraft(draft).add(ROOT, sort.group, name, Entry(sort.kind, id, draft.stage(entity)))
+    if isinstance(entity, UserEntity) and not entity.enabled:
+        draft.index(DISABLED).put(id_bytes(id), b"")
+    return id
+
+
+async def load_principal(metalake: OpenedMetalake, sort: Sort, name: str) -> Principal:
+    """The user or group of this name. Everybody may see itself and the groups it is in."""
+    entry = await find_principal(metalake.principals, sort, name)
+    is_own = entry is not None and entry.id in metalake.access.principals
+    metalake.require(sort.loading, standing=int(Standing.SELF) if is_own else 0)
+    if entry is None:
+        raise absent(metalake, sort, name)
+    return await describe(metalake, sort, Named(name, entry))
+
+
+async def describe(metalake: OpenedMetalake, sort: Sort, named: Named) -> Principal:
+    """A user or group with the names of its roles."""
+    name, entry = named
+    entity = await metalake.principals.get(entry.object, sort.entity)
+    roles = await roles_of(metalake.grants, entry.id)
+    names = await role_names(metalake.roles, roles)
+    return Principal(name, entry.id, entity, sorted(names.values()))
+
+
+async def list_principals(metalake: OpenedMetalake, sort: Sort) -> list[Named]:
+    """All users or groups that the caller may see, by name."""
+    sees_all = metalake.may(sort.loading)
+    prefix = key_of(ROOT, sort.group, "")
+    found: list[Named] = []
+    async for key, value in metalake.principals.index(NAMES).prefix(prefix):
+        entry = decode_entry(value)
+        if sees_all or entry.id in metalake.access.principals:
+            found.append(Named(key[len(prefix) :].decode(), entry))
+    return found
+
+
+async def describe_all(
+    metalake: OpenedMetalake, sort: Sort, named: Iterable[Named]
+) -> list[Principal]:
+    """Many users or groups with the names of their roles; what is missing is read together."""
+    wanted = list(named)
+    entities = await metalake.principals.get_all([entry.object for _, entry in wanted], sort.entity)
+    given = await roles_by_principal(metalake.grants)
+    roles = {entry.id: given.get(entry.id, []) for _, entry in wanted}
+    names = await role_names(metalake.roles, (id for ids in roles.values() for id in ids))
+    return [
+        Principal(
+            name, entry.id, entity, sorted(names[id] for id in roles[entry.id] if id in names)
+        )
+        for (name, entry), entity in zip(wanted, entities, strict=True)
+    ]
+
+
+async def remove_principal(metalake: OpenedMetalake, sort: Sort, name: str) -> bool:
+    """Take a user or group out of a metalake; False if it is not there.
+
+    From then on it has no rights and owns nothing. The owner of the metalake stays.
+    """
+    metalake.require(sort.changing)
+    owner = metalake.root.owner
+
+    def attempt(draft: Draft) -> Entry | None:
+        names = NamesDraft(draft)
+        entry = names.find(ROOT, sort.group, name)
+        if entry is None:
+            return None
+        if entry.id == owner:
+            raise BadRequest(
+                f"Cannot remove {sort.word} {name} from metalake {metalake.name}",
+                why="it owns the metalake",
+                fix="Give the metalake another owner first",
+            )
+        names.remove(ROOT, sort.group, name, entry)
+        draft.index(DISABLED).remove(id_bytes(entry.id))
+        draft.discard(entry.object)
+        draft.note(metalake.call.note("drop", sort.word, [name]))
+        return entry
+
+    gone = await metalake.commit(PRINCIPALS, attempt)
+    if gone is not None:
+        await forget_principal(metalake, gone.id)
+    return gone is not None
+
+
+async def find_principal(principals: HeadView, sort: Sort, name: str) -> Entry | None:
+    """The entry of a user or group."""
+    return await look(
+        principals.index(NAMES), lambda tree: Names(tree).find(ROOT, sort.group, name)
+    )
+
+
+async def require_principal(metalake: OpenedMetalake, sort: Sort, name: str) -> Entry:
+    """The entry of a user or group that must be there."""
+    entry = await find_principal(metalake.principals, sort, name)
+    if entry is None:
+        raise absent(metalake, sort, name)
+    return entry
+
+
+async def principal_of(principals: HeadView, id: int) -> tuple[Sort, str] | None:
+    """Whether an id is of a user or a group, and its name; None if it is no more."""
+    place = await look(principals.index(IDS), lambda tree: place_of(tree, id))
+    return None if place is None else (SORTS[place.group], place.name)
+
+
+def absent(metalake: OpenedMetalake, sort: Sort, name: str) -> NotFound:
+    """What to say of a user or group that does not exist."""
+    word = sort.word
+    return sort.absent(
+        f"{word.capitalize()} does not exist: {name}",
+        why=f"metalake {metalake.name} has no {word} of this name",
+        fix="Add it first",
+    )
