@@ -27,6 +27,9 @@ from headgate.limits import PURGE_ROWS_PER_CALL
 
 REALMS_KEY = PointerKey(SYSTEM_REALM, REALMS)
 BY_ID, BY_NAME = "ids", "names"
+DROPPED = "headgate.dropped"
+"""The property of a realm that was dropped: the name that it had."""
+DROPPED_NAME_CHARS = 64
 
 
 class RealmState(Enum):
@@ -101,26 +104,22 @@ class Realms:
 
     async def create(self, name: str, properties: dict[str, str] | None = None) -> Realm:
         """A new realm, set up and ACTIVE. A crash leaves one that `activate` completes."""
-        return await self._set_up(await self.reserve(name, properties))
+        return await self._complete(await self.reserve(name, properties))
 
-    async def reserve(self, name: str, properties: dict[str, str] | None = None) -> Realm:
+    async def reserve(
+        self, name: str, properties: dict[str, str] | None = None, *, by: str = ""
+    ) -> Realm:
         """A new realm that is CREATED and nothing else."""
         check_realm_name(name)
         _check_properties(properties or {})
         id = str(self._ids.next())
 
         def attempt(draft: Draft) -> Realm:
-            taken = draft.index(BY_NAME).get(name.encode()) or draft.index(BY_ID).get(name.encode())
-            if taken is not None:
-                raise RealmExists(
-                    f"realm {name!r} cannot be created",
-                    why="there is one of this name or id",
-                    fix="Choose another name; `realm activate` completes one that is half made",
-                )
+            _check_free(draft, name)
             realm = Realm(id, name, _S.CREATED, draft.now_ms, draft.now_ms, properties or {})
             draft.index(BY_NAME).put(name.encode(), id.encode())
             _put(draft, realm)
-            draft.note({"realm": name, "id": id, "state": _S.CREATED.value})
+            draft.note(_note(realm, by))
             return realm
 
         return await self._committer.commit(REALMS_KEY, attempt)
@@ -131,7 +130,7 @@ class Realms:
         if realm.state is _S.LOADING:
             raise _unfinished(realm)
         if realm.state in {_S.CREATED, _S.INITIALIZING}:
-            return await self._set_up(realm)
+            return await self._complete(realm)
         return await self.move(realm.id, _S.ACTIVE)
 
     async def deactivate(self, name: str) -> Realm:
@@ -170,7 +169,51 @@ class Realms:
 
         return await self._committer.commit(REALMS_KEY, attempt)
 
-    async def move(self, id: str, to: RealmState) -> Realm:
+    async def rename(self, id: str, name: str, *, by: str = "") -> Realm:
+        """Give a realm another name that is free, at one instant; its id stays."""
+        check_realm_name(name)
+
+        def attempt(draft: Draft) -> Realm:
+            realm = _get(draft, id)
+            if realm.name == name:
+                return realm
+            _check_free(draft, name)
+            draft.note(_done("rename", realm, by, to=[name]))
+            return _put_under(draft, realm, msgspec.structs.replace(realm, name=name))
+
+        return await self._committer.commit(REALMS_KEY, attempt)
+
+    async def drop(self, id: str, *, by: str = "") -> Realm:
+        """Free the name of a realm and switch it off, at one instant.
+
+        Its data is there until it is purged, under a name that says so.
+        """
+
+        def attempt(draft: Draft) -> Realm:
+            realm = _get(draft, id)
+            if DROPPED in realm.properties:
+                return realm
+            check_move(realm, _S.INACTIVE)
+            gone = msgspec.structs.replace(
+                realm,
+                name=f"{realm.name[:DROPPED_NAME_CHARS]} (dropped {id})",
+                state=_S.INACTIVE,
+                properties={**realm.properties, DROPPED: realm.name},
+            )
+            draft.note(_done("drop", realm, by))
+            return _put_under(draft, realm, gone)
+
+        return await self._committer.commit(REALMS_KEY, attempt)
+
+    async def set_up(self, realm: Realm) -> Realm:
+        """Give a realm that is CREATED all it needs before its first commit: INITIALIZING."""
+        if realm.state is _S.CREATED:
+            with suppress(IllegalRealmMove):  # another node is completing it too
+                realm = await self.move(realm.id, _S.INITIALIZING)
+        await self._store.backend.create_pointers(realm.id, REALM_POINTERS)
+        return realm
+
+    async def move(self, id: str, to: RealmState, *, by: str = "") -> Realm:
         """Bring a realm into another state; `IllegalRealmMove` if its life does not go that way."""
 
         def attempt(draft: Draft) -> Realm:
@@ -178,18 +221,20 @@ class Realms:
             check_move(realm, to)
             if realm.state is to:
                 return realm
-            moved = msgspec.structs.replace(realm, state=to, changed_ms=draft.now_ms)
+            moved = msgspec.structs.replace(
+                realm,
+                state=to,
+                changed_ms=draft.now_ms,
+                properties=_restored(realm) if to is _S.ACTIVE else realm.properties,
+            )
             _put(draft, moved)
-            draft.note({"realm": realm.name, "id": id, "state": to.value})
+            draft.note(_note(moved, by, was=realm.state.value))
             return moved
 
         return await self._committer.commit(REALMS_KEY, attempt)
 
-    async def _set_up(self, realm: Realm) -> Realm:
-        if realm.state is _S.CREATED:
-            with suppress(IllegalRealmMove):  # another node is completing it too
-                await self.move(realm.id, _S.INITIALIZING)
-        await self._store.backend.create_pointers(realm.id, REALM_POINTERS)
+    async def _complete(self, realm: Realm) -> Realm:
+        await self.set_up(realm)
         return await self.move(realm.id, _S.ACTIVE)
 
     async def _delete_data(
@@ -284,6 +329,41 @@ def _get(draft: Draft, id: str) -> Realm:
 
 def _put(draft: Draft, realm: Realm) -> None:
     draft.index(BY_ID).put(realm.id.encode(), encode_fields(realm))
+
+
+def _restored(realm: Realm) -> dict[str, str]:
+    """The properties of a realm that is not dropped any more."""
+    return {name: text for name, text in realm.properties.items() if name != DROPPED}
+
+
+def _put_under(draft: Draft, before: Realm, after: Realm) -> Realm:
+    """Let a realm be known by another name."""
+    realm = msgspec.structs.replace(after, changed_ms=draft.now_ms)
+    draft.index(BY_NAME).remove(before.name.encode())
+    draft.index(BY_NAME).put(realm.name.encode(), realm.id.encode())
+    _put(draft, realm)
+    return realm
+
+
+def _check_free(draft: Draft, name: str) -> None:
+    taken = draft.index(BY_NAME).get(name.encode()) or draft.index(BY_ID).get(name.encode())
+    if taken is not None:
+        raise RealmExists(
+            f"realm {name!r} cannot be created",
+            why="there is one of this name or id",
+            fix="Choose another name; `realm activate` completes one that is half made",
+        )
+
+
+def _note(realm: Realm, by: str, **more: str) -> dict[str, str]:
+    """What the log says of a realm that is in this state from now on."""
+    known = {"by": by} if by else {}
+    return {"realm": realm.name, "id": realm.id, "state": realm.state.value, **more, **known}
+
+
+def _done(do: str, realm: Realm, by: str, **more: object) -> dict[str, object]:
+    """What the log says of something else that was done to a realm."""
+    return {"do": do, "kind": "metalake", "name": [realm.name], "id": realm.id, "by": by, **more}
 
 
 def _unknown(name: str) -> RealmNotFound:

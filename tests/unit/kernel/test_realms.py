@@ -1,6 +1,7 @@
 """Realms: a life with one direction, names that come back, data that goes with its realm only."""
 
 import asyncio
+from itertools import pairwise
 
 import msgspec
 import pytest
@@ -16,7 +17,7 @@ from headgate.errors import (
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import Entry
-from headgate.kernel.realms import BY_ID, REALMS_KEY, Realm, RealmState
+from headgate.kernel.realms import BY_ID, DROPPED, REALMS_KEY, Realm, RealmState
 from headgate.kernel.system import REALM_POINTERS
 from headgate.limits import REALM_NAME_BYTES_MAX
 from headgate.testing.kernels import Rig, realm_in, snapshot
@@ -301,12 +302,79 @@ async def test_the_life_of_a_realm_is_in_the_log(kernel: Kernel) -> None:
     await kernel.realms.purge("acme")
     await kernel.realms.delete("acme")
     commits = [commit async for commit in kernel.log.oldest_first(REALMS_KEY)]
-    states = ["CREATED", "INITIALIZING", "ACTIVE", "INACTIVE", "PURGING", "PURGED", "deleted"]
+    known = {"realm": "acme", "id": realm.id}
+    states = ["CREATED", "INITIALIZING", "ACTIVE", "INACTIVE", "PURGING", "PURGED"]
 
     assert [commit.groups[0].note for commit in commits] == [
-        {"realm": "acme", "id": realm.id, "state": state} for state in states
+        {**known, "state": "CREATED"},
+        *({**known, "state": state, "was": was} for was, state in pairwise(states)),
+        {**known, "state": "deleted"},
     ]
     assert commits[-1].groups[0].entries == [
         Entry("ids", realm.id.encode(), "removed"),
         Entry("names", b"acme", "removed"),
     ]
+
+
+async def test_a_realm_is_renamed_at_one_instant_and_keeps_its_id(kernel: Kernel) -> None:
+    """The old name is free, and nobody notices who knows it by its id."""
+    realm = await kernel.realms.create("acme")
+    renamed = await kernel.realms.rename(realm.id, "apex", by="ann")
+
+    assert (renamed.id, renamed.name, renamed.state) == (realm.id, "apex", S.ACTIVE)
+    assert await kernel.realms.get("apex") == await kernel.realms.get(realm.id) == renamed
+    assert (await kernel.realms.create("acme")).id != realm.id
+    notes = [c.groups[0].note async for c in kernel.log.oldest_first(REALMS_KEY)]
+    assert {
+        "do": "rename",
+        "kind": "metalake",
+        "name": ["acme"],
+        "to": ["apex"],
+        "id": realm.id,
+        "by": "ann",
+    } in notes
+
+
+async def test_a_realm_is_not_renamed_to_what_another_is_called(rig: Rig, kernel: Kernel) -> None:
+    """Neither by its name nor by its id; to its own name nothing happens."""
+    realm, other = await kernel.realms.create("acme"), await kernel.realms.create("apex")
+    before = await snapshot(rig.memory)
+    for taken in ("apex", other.id):
+        with pytest.raises(RealmExists):
+            await kernel.realms.rename(realm.id, taken)
+    with pytest.raises(BadName):
+        await kernel.realms.rename(realm.id, "::system::")
+
+    assert (await kernel.realms.rename(realm.id, "acme")).name == "acme"
+    assert await snapshot(rig.memory) == before
+
+
+async def test_a_dropped_realm_frees_its_name_at_once_and_keeps_its_data(kernel: Kernel) -> None:
+    """Both can be purged, each by what it is called now, and only then is one of them gone."""
+    realm = await kernel.realms.create("acme")
+    dropped = await kernel.realms.drop(realm.id, by="ann")
+    again = await kernel.realms.create("acme")
+
+    assert (dropped.state, dropped.properties[DROPPED]) == (S.INACTIVE, "acme")
+    assert dropped.name == f"acme (dropped {realm.id})"
+    assert await kernel.realms.drop(realm.id) == dropped
+    await kernel.realms.purge(realm.id)
+    await kernel.realms.delete(realm.id)
+    assert await kernel.realms.list() == [again]
+
+
+async def test_a_dropped_realm_can_be_switched_on_again(kernel: Kernel) -> None:
+    """Under the name that it has now; it is dropped no more."""
+    realm = await kernel.realms.create("acme")
+    await kernel.realms.drop(realm.id)
+    back = await kernel.realms.activate(realm.id)
+
+    assert (back.state, back.properties) == (S.ACTIVE, {})
+
+
+async def test_what_serves_nobody_yet_is_not_dropped(kernel: Kernel) -> None:
+    """Its creation is completed or purged."""
+    realm = await kernel.realms.reserve("acme")
+
+    with pytest.raises(IllegalRealmMove):
+        await kernel.realms.drop(realm.id)
