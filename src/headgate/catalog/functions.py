@@ -1,5 +1,6 @@
 """Functions: listed and loaded."""
 
+from headgate.access.rules import LOAD_FUNCTION, LOAD_SCHEMA, REGISTER_FUNCTION
 from headgate.catalog.calls import Done
 from headgate.catalog.entities import Entry, FunctionEntity, Kind
 from headgate.catalog.lake import Lake
@@ -14,15 +15,20 @@ from headgate.model.names import Identifier, Levels, check_name
 
 
 async def list_functions(opened: Opened, namespace: Levels, paging: Paging) -> Page[Identifier]:
-    """The functions of a namespace."""
+    """The functions of a namespace that the caller may see."""
+    await opened.require(LOAD_SCHEMA, namespace)
     parent = (await find_namespace(opened, namespace)).id
-    return await list_names(
-        opened, parent, FUNCTIONS, paging, lambda name, _: Identifier(namespace, name)
-    )
+    is_seen = await opened.sieve(LOAD_FUNCTION, namespace)
+
+    def pick(name: str, entry: Entry) -> Identifier | None:
+        return Identifier(namespace, name) if is_seen is None or is_seen(entry) else None
+
+    return await list_names(opened, parent, FUNCTIONS, paging, pick)
 
 
 async def load_function(opened: Opened, identifier: Identifier) -> FunctionEntity:
     """A function."""
+    await opened.require(LOAD_FUNCTION, *identifier, FUNCTIONS)
     parent = (await find_namespace(opened, identifier.namespace)).id
     entry = await opened.look(lambda names: names.find(parent, FUNCTIONS, identifier.name))
     if entry is None:
@@ -34,6 +40,7 @@ async def create_function(
     lake: Lake, opened: Opened, identifier: Identifier, function: FunctionEntity
 ) -> None:
     """Add a function. Iceberg's protocol cannot; it is for those that can."""
+    await opened.require(REGISTER_FUNCTION, identifier.namespace)
     check_name(identifier.name)
 
     def attempt(draft: Draft) -> Done:
@@ -41,7 +48,7 @@ async def create_function(
         parent = require_namespace(names, identifier.namespace)
         if names.find(parent.id, FUNCTIONS, identifier.name) is not None:
             raise AlreadyExists(f"Function already exists: {identifier}")
-        entry = Entry(Kind.FUNCTION, draft.new_id(), draft.stage(function))
+        entry = Entry(Kind.FUNCTION, draft.new_id(), draft.stage(function), opened.owner)
         names.add(parent.id, FUNCTIONS, identifier.name, entry)
         draft.note(opened.call.note("create", "function", identifier))
         return Done([entry.id])

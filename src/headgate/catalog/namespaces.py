@@ -5,6 +5,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from headgate.access.rules import (
+    ALTER_SCHEMA,
+    CREATE_SCHEMA,
+    DROP_SCHEMA,
+    LOAD_CATALOG,
+    LOAD_SCHEMA,
+)
 from headgate.catalog.calls import Done
 from headgate.catalog.entities import Entry, Kind, NamespaceEntity
 from headgate.catalog.lake import Lake, LakeOptions
@@ -48,6 +55,7 @@ async def create_namespace(
 ) -> dict[str, str]:
     """Make a namespace and those above it that are missing, all or none; its properties."""
     check_levels(levels)
+    await opened.require(CREATE_SCHEMA, levels[:-1])
     _check_nesting(opened, levels, lake.options)
     _check_properties(opened, properties)
 
@@ -60,7 +68,7 @@ async def create_namespace(
             parent = path[-1].id if path else ROOT
             own = dict(properties) if depth == len(levels) - 1 else {}
             entity = NamespaceEntity(own, draft.now_ms, opened.call.principal)
-            entry = Entry(Kind.NAMESPACE, draft.new_id(), draft.stage(entity))
+            entry = Entry(Kind.NAMESPACE, draft.new_id(), draft.stage(entity), opened.owner)
             names.add(parent, NAMESPACES, levels[depth], entry)
             path.append(entry)
         draft.note(opened.call.note("create", "namespace", levels))
@@ -70,16 +78,29 @@ async def create_namespace(
     return dict(properties)
 
 
+async def check_namespace(opened: Opened, levels: Levels) -> None:
+    """Refuse a namespace that is not there, or that the caller may not see."""
+    await opened.require(LOAD_SCHEMA, levels)
+    await find_namespace(opened, levels)
+
+
 async def load_namespace(opened: Opened, levels: Levels) -> dict[str, str]:
     """The properties of a namespace."""
+    await opened.require(LOAD_SCHEMA, levels)
     entry = await find_namespace(opened, levels)
     return (await opened.head.get(entry.object, NamespaceEntity)).properties
 
 
 async def list_namespaces(opened: Opened, parent: Levels, paging: Paging) -> Page[Levels]:
-    """The direct children of a namespace, or the first level."""
+    """The direct children of a namespace, or the first level; those that the caller may see."""
+    await opened.require(LOAD_CATALOG, parent)
     above = (await find_namespace(opened, parent)).id if parent else ROOT
-    return await list_names(opened, above, NAMESPACES, paging, lambda name, _: (*parent, name))
+    is_seen = await opened.sieve(LOAD_SCHEMA, parent)
+
+    def pick(name: str, entry: Entry) -> Levels | None:
+        return (*parent, name) if is_seen is None or is_seen(entry) else None
+
+    return await list_names(opened, above, NAMESPACES, paging, pick)
 
 
 async def update_namespace(
@@ -94,6 +115,7 @@ async def update_namespace(
             why="these are both to be set and to be removed",
             fix="Name each property once",
         )
+    await opened.require(ALTER_SCHEMA, levels)
     _check_properties(opened, updates)
 
     def attempt(draft: Draft) -> Done:
@@ -122,6 +144,7 @@ async def update_namespace(
 
 async def drop_namespace(lake: Lake, opened: Opened, levels: Levels) -> None:
     """Remove a namespace that holds nothing."""
+    await opened.require(DROP_SCHEMA, levels)
 
     def attempt(draft: Draft) -> Done:
         names = NamesDraft(draft)

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from headgate.access.rules import CREATE_TABLE, DROP_TABLE
 from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
 from headgate.catalog.namespaces import find_namespace
@@ -32,6 +33,7 @@ async def create_table(
     lake: Lake, opened: Opened, namespace: Levels, new: NewTable | LargeTable
 ) -> Relation:
     """Make a new table with no snapshots."""
+    await opened.require(CREATE_TABLE, namespace)
     identifier = Identifier(namespace, new.name)
 
     async def prepare(current: Opened) -> list[Change]:
@@ -49,6 +51,7 @@ async def stage_table(
 
     On a local disk its folder is made: some clients write into it and make none themselves.
     """
+    await opened.require(CREATE_TABLE, namespace)
     version = await _first_version(lake, opened, Identifier(namespace, new.name), new)
     await check_locations(opened, version.facts.reserved)
     await lake.files(opened).prepare(f"{version.facts.location}/metadata")
@@ -59,9 +62,12 @@ async def register_table(
     lake: Lake, opened: Opened, identifier: Identifier, file: str, *, overwrite: bool
 ) -> Relation:
     """Let a table that lies in storage enter the catalog as it is."""
+    await opened.require(CREATE_TABLE, identifier.namespace)
 
     async def prepare(current: Opened) -> list[Change]:
         before = await _overwritten(current, identifier) if overwrite else None
+        if before is not None:
+            await current.require(DROP_TABLE, *identifier)
         if before is None:
             await check_new(current, identifier, Kind.TABLE)
         version = await registered_version(

@@ -42,6 +42,8 @@ class Change(NamedTuple):
     """None if nothing changes."""
     is_written: bool = True
     """Its metadata file is still to be written."""
+    owner: int = 0
+    """Who owns it if it is new."""
 
 
 Prepare = Callable[[Opened], Awaitable[Sequence[Change]]]
@@ -85,7 +87,7 @@ async def new_state(
     """The change of a table or view to this version, in a file that has yet to be written."""
     entity = _entity(lake, opened, version, before)
     await check_locations(opened, entity.reserved, before.holding if before else None)
-    return Change(identifier, version.kind, before, entity, version)
+    return Change(identifier, version.kind, before, entity, version, owner=opened.owner)
 
 
 async def known_state(
@@ -154,7 +156,7 @@ def _apply(draft: Draft, change: Change) -> Entry:
     # Another table under the same name is another entity: no right of the old one reaches it.
     same = old is not None and before is not None and before.entity.uuid == change.entity.uuid
     id = old.id if old is not None and same else draft.new_id()
-    owner = old.owner if old is not None and same else 0
+    owner = old.owner if old is not None and same else change.owner
     entry = Entry(change.kind, id, draft.stage(change.entity), owner)
     move(draft, change.entity.reserved, id, before.holding if before else None)
     if old is not None and same:

@@ -4,6 +4,15 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
+from headgate.access.rules import (
+    ALTER_TABLE,
+    ALTER_VIEW,
+    CREATE_TABLE,
+    CREATE_VIEW,
+    LOAD_SCHEMA,
+    LOAD_TABLE,
+    LOAD_VIEW,
+)
 from headgate.catalog.calls import Call, Done
 from headgate.catalog.entities import Entry, Kind, TableEntity, ViewEntity
 from headgate.catalog.lake import Lake
@@ -34,6 +43,9 @@ from headgate.model.physical import physical_name
 ENTITIES: dict[Kind, type[TableEntity]] = {Kind.TABLE: TableEntity, Kind.VIEW: ViewEntity}
 _WORDS = {Kind.TABLE: "Table", Kind.VIEW: "View"}
 _EXISTS: dict[Kind, type[AlreadyExists]] = {Kind.TABLE: TableExists, Kind.VIEW: ViewExists}
+_LOADING = {Kind.TABLE: LOAD_TABLE, Kind.VIEW: LOAD_VIEW}
+_ALTERING = {Kind.TABLE: ALTER_TABLE, Kind.VIEW: ALTER_VIEW}
+_CREATING = {Kind.TABLE: CREATE_TABLE, Kind.VIEW: CREATE_VIEW}
 _ABSENT: dict[Kind, type[NotFound]] = {Kind.TABLE: TableNotFound, Kind.VIEW: ViewNotFound}
 
 
@@ -57,13 +69,19 @@ class Relation(NamedTuple):
 
 async def load_relation(lake: Lake, opened: Opened, identifier: Identifier, kind: Kind) -> Relation:
     """The table or view of this name, whose metadata file must not be missing."""
-    relation = await find_relation(opened, identifier, kind)
+    relation = await see_relation(opened, identifier, kind)
     await check_file(lake, relation)
     return relation
 
 
+async def see_relation(opened: Opened, identifier: Identifier, kind: Kind) -> Relation:
+    """The table or view of this name, if the caller may see it."""
+    await opened.require(_LOADING[kind], *identifier)
+    return await find_relation(opened, identifier, kind)
+
+
 async def find_relation(opened: Opened, identifier: Identifier, kind: Kind) -> Relation:
-    """The table or view of this name."""
+    """The table or view of this name, whoever asks."""
     entry = opened.entries.get(identifier)
     if entry is None:
         entry = await opened.look(lambda names: entry_of(names, identifier))
@@ -107,11 +125,15 @@ def ground_of(lake: Lake, relation: Relation) -> Found | None:
 async def list_relations(
     opened: Opened, namespace: Levels, kind: Kind, paging: Paging
 ) -> Page[Identifier]:
-    """The tables or the views of a namespace, not of those below it."""
+    """The tables or the views of a namespace that the caller may see, not of those below it."""
+    await opened.require(LOAD_SCHEMA, namespace)
     parent = (await find_namespace(opened, namespace)).id
+    is_seen = await opened.sieve(_LOADING[kind], namespace)
 
     def pick(name: str, entry: Entry) -> Identifier | None:
-        return Identifier(namespace, name) if entry.kind is kind else None
+        if entry.kind is not kind or (is_seen is not None and not is_seen(entry)):
+            return None
+        return Identifier(namespace, name)
 
     return await list_names(opened, parent, RELATIONS, paging, pick)
 
@@ -120,6 +142,9 @@ async def rename_relation(
     lake: Lake, opened: Opened, source: Identifier, target: Identifier, kind: Kind
 ) -> None:
     """Give a table or view another name, in this or another namespace."""
+    await opened.require(_ALTERING[kind], *source)
+    if target.namespace != source.namespace:
+        await opened.require(_CREATING[kind], target.namespace)
     check_name(target.name)
 
     def attempt(draft: Draft) -> Done:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from headgate.catalog.entities import Kind, ReportEntity
 from headgate.catalog.lake import Lake
 from headgate.catalog.openings import Opened
-from headgate.catalog.relations import Relation, find_relation
+from headgate.catalog.relations import Relation, see_relation
 from headgate.errors import HeadgateError, PointerNotFound
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
@@ -62,7 +62,7 @@ class Reports:
 
     async def add(self, opened: Opened, identifier: Identifier, report: bytes) -> None:
         """Take a report about a table, which must exist."""
-        table = await find_relation(opened, identifier, Kind.TABLE)
+        table = await see_relation(opened, identifier, Kind.TABLE)
         entity = ReportEntity(table.entry.id, self._lake.now_ms(), opened.call.principal, report)
         self._gather(opened, table.entry.id, entity)
 
@@ -73,7 +73,7 @@ class Reports:
     async def list(self, opened: Opened, identifier: Identifier) -> list[ReportEntity]:
         """The reports about a table, newest first."""
         await self.flush()
-        table = await find_relation(opened, identifier, Kind.TABLE)
+        table = await see_relation(opened, identifier, Kind.TABLE)
         return await _stored(table)
 
     async def flush(self) -> None:

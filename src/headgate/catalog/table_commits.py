@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from headgate.access.rules import ALTER_TABLE, CREATE_TABLE
 from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
 from headgate.catalog.namespaces import find_namespace
@@ -101,7 +103,12 @@ async def commit_transaction(lake: Lake, opened: Opened, changes: Sequence[Table
 async def _commit_all(
     lake: Lake, opened: Opened, wanted: Sequence[_Wanted], what: str
 ) -> list[Relation]:
+    await _authorize(opened, wanted)
+    permitted = opened
+
     async def prepare(current: Opened) -> list[Change]:
+        if current is not permitted:  # by now there may be other tables under these names
+            await _authorize(current, wanted)
         turn, prepared = _Turn(lake.kernel.clock), []
         for one in wanted:
             prepared.append(await _prepare(lake, current, one))
@@ -113,6 +120,19 @@ async def _commit_all(
         if waited:
             opened = await lake.open(opened.call)
         return await commit_relations(lake, opened, what, prepare)
+
+
+async def _authorize(opened: Opened, wanted: Sequence[_Wanted]) -> None:
+    """Refuse to change tables that the caller may not change, or create."""
+    if not opened.access.is_checked:
+        return
+    for one in wanted:
+        identifier = one.identifier
+        is_new = not one.is_read or is_create(one.requirements)
+        if is_new and await opened.look(partial(entry_of, identifier=identifier)) is None:
+            await opened.require(CREATE_TABLE, identifier.namespace)
+        else:
+            await opened.require(ALTER_TABLE, *identifier)
 
 
 def _with_few_memos(changes: Sequence[Change]) -> list[Change]:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from headgate.access.rules import DROP_TABLE
 from headgate.catalog.calls import Done
 from headgate.catalog.entities import Kind, TableEntity
 from headgate.catalog.lake import Lake
@@ -35,6 +36,7 @@ async def metadata_json_of_refs(lake: Lake, table: Relation) -> bytes:
 
 async def drop_table(lake: Lake, opened: Opened, identifier: Identifier, *, purge: bool) -> int:
     """Take a table out of the catalog; its id. With `purge` its files are deleted, later."""
+    await opened.require(DROP_TABLE, *identifier)
 
     def attempt(draft: Draft) -> Done:
         entry = drop_relation(draft, opened.call, identifier, Kind.TABLE, keeps_locations=purge)
@@ -50,6 +52,7 @@ async def drop_table(lake: Lake, opened: Opened, identifier: Identifier, *, purg
 
 async def unregister_table(lake: Lake, opened: Opened, identifier: Identifier) -> Unregistered:
     """Take a table out of the catalog and leave all its files."""
+    await opened.require(DROP_TABLE, *identifier)
     what = f"unregister table {named(identifier)}"
     known: dict[str, bytes] = {}
     if await lake.done_before(opened, what) is None:  # read it while it can still be refused

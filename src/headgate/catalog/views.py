@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import Raw
 
+from headgate.access.rules import ALTER_VIEW, CREATE_VIEW, DROP_VIEW
 from headgate.catalog.calls import Done
 from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
@@ -29,6 +30,7 @@ from headgate.model.view_creation import new_view
 
 async def drop_view(lake: Lake, opened: Opened, identifier: Identifier) -> None:
     """Take a view out of the catalog. Its metadata files stay: another catalog may know them."""
+    await opened.require(DROP_VIEW, *identifier)
 
     def attempt(draft: Draft) -> Done:
         return Done([drop_relation(draft, opened.call, identifier, Kind.VIEW).id])
@@ -44,6 +46,7 @@ async def create_view(
     request: dict[str, Any] | bytes,
 ) -> Relation:
     """Make a new view. Its request is bytes if it is too large to be read here."""
+    await opened.require(CREATE_VIEW, identifier.namespace)
 
     async def prepare(current: Opened) -> list[Change]:
         await check_new(current, identifier, Kind.VIEW)
@@ -62,6 +65,7 @@ async def create_view(
 
 async def register_view(lake: Lake, opened: Opened, identifier: Identifier, file: str) -> Relation:
     """Let a view that lies in storage enter the catalog as it is."""
+    await opened.require(CREATE_VIEW, identifier.namespace)
 
     async def prepare(current: Opened) -> list[Change]:
         await check_new(current, identifier, Kind.VIEW)
@@ -83,8 +87,13 @@ async def update_view(
 
     Requirements and updates are raw if they are too large to be read here.
     """
+    await opened.require(ALTER_VIEW, *identifier)
+
+    permitted = opened
 
     async def prepare(current: Opened) -> list[Change]:
+        if current is not permitted:  # by now there may be another view under this name
+            await current.require(ALTER_VIEW, *identifier)
         before = await find_relation(current, identifier, Kind.VIEW)
         terms = lake.terms(before.entity)
         present = await lake.metadata.present(lake.files(current), before.state)

@@ -1,5 +1,6 @@
 """Handlers for access to files: credentials for a client, and signatures for its requests."""
 
+from headgate.access.rules import ALTER_TABLE
 from headgate.catalog.entities import Kind
 from headgate.catalog.ports import SignRequest
 from headgate.catalog.relations import load_relation
@@ -20,7 +21,8 @@ async def load_credentials(service: Service, request: Request) -> Response:
     opened = await open_catalog(service, request)
     identifier = identifier_of(service, opened, request, "table")
     table = await load_relation(service.lake, opened, identifier, Kind.TABLE)
-    found = await credentials_for(service, locations_in(table.entity), write=True)
+    write = await opened.may(ALTER_TABLE, identifier)
+    found = await credentials_for(service, locations_in(table.entity), write=write)
     return json_response(200, CredentialsAnswer(credentials_json(found)), credential_headers(found))
 
 
@@ -35,7 +37,8 @@ async def sign(service: Service, request: Request) -> Response:
         )
     table = await load_relation(service.lake, opened, identifier, Kind.TABLE)
     wanted = SignRequest(body.method, body.uri, body.region, body.headers, body.body)
-    signed = service.lake.storage.sign(wanted, table.entity.reserved, write=service.is_writable)
+    write = service.is_writable and await opened.may(ALTER_TABLE, identifier)
+    signed = service.lake.storage.sign(wanted, table.entity.reserved, write=write)
     cache = "private" if signed.cacheable else "no-cache"
     answer = SignAnswer(signed.url, signed.headers)
     return json_response(200, answer, [("cache-control", cache)])

@@ -35,7 +35,7 @@ async def table_answer(
     """A table as `loadTable` answers it, with its ETag."""
     credentials: list[StorageCredential] = []
     if form.vended:
-        credentials = await credentials_for(service, locations_in(table.entity), write=True)
+        credentials = await credentials_for(service, locations_in(table.entity), write=form.write)
     return await _answer(service, table, identifier, form, credentials)
 
 

@@ -2,8 +2,10 @@
 
 import msgspec
 
+from headgate.access.rules import ALTER_TABLE
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.entities import TableEntity
+from headgate.catalog.openings import Opened
 from headgate.catalog.ports import StorageCredential
 from headgate.http.iceberg.service import Service, prefix_of
 from headgate.http.request import Request
@@ -23,11 +25,14 @@ class Representation(msgspec.Struct, frozen=True):
     refs: bool = False
     vended: bool = False
     signed: bool = False
+    write: bool = True
+    """Whether its credentials may be used to write."""
 
     @property
     def letter(self) -> str:
         """Tells the forms apart in an ETag."""
-        return "abcdefgh"[self.refs + 2 * self.vended + 4 * self.signed]
+        letter = "abcdefgh"[self.refs + 2 * self.vended + 4 * self.signed]
+        return letter if self.write else letter.upper()
 
 
 def representation_of(request: Request, *, refs: bool = False) -> Representation:
@@ -37,6 +42,13 @@ def representation_of(request: Request, *, refs: bool = False) -> Representation
         return Representation(refs)
     wanted = {one.strip().lower() for one in asked.split(",")}
     return Representation(refs, VENDED in wanted, SIGNED in wanted)
+
+
+async def permitted(opened: Opened, identifier: Identifier, form: Representation) -> Representation:
+    """The same form, with credentials that let the caller do no more than it may."""
+    if not form.vended or await opened.may(ALTER_TABLE, identifier):
+        return form
+    return msgspec.structs.replace(form, write=False)
 
 
 async def credentials_for(

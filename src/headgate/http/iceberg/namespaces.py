@@ -55,7 +55,7 @@ async def load_namespace(service: Service, request: Request) -> Response:
 async def namespace_exists(service: Service, request: Request) -> Response:
     """Whether there is such a namespace."""
     opened = await open_catalog(service, request)
-    await namespaces.find_namespace(opened, namespace_of(service, opened, request))
+    await namespaces.check_namespace(opened, namespace_of(service, opened, request))
     return Response(204)
 
 

@@ -1,7 +1,7 @@
 """Handlers that tables and views have in common."""
 
 from headgate.catalog.entities import Kind
-from headgate.catalog.relations import find_relation, list_relations, rename_relation
+from headgate.catalog.relations import list_relations, rename_relation, see_relation
 from headgate.http.iceberg.lists import identifiers_in, list_response
 from headgate.http.iceberg.payloads import Rename, TableIdentifier
 from headgate.http.iceberg.service import (
@@ -34,7 +34,7 @@ def exists_handler(kind: Kind) -> Handler:
     async def handler(service: Service, request: Request) -> Response:
         opened = await open_catalog(service, request)
         identifier = identifier_of(service, opened, request, kind.name.lower())
-        await find_relation(opened, identifier, kind)
+        await see_relation(opened, identifier, kind)
         return Response(204)
 
     return handler

@@ -17,7 +17,7 @@ from headgate.http.iceberg.answers import (
     staged_answer,
     table_answer,
 )
-from headgate.http.iceberg.delegation import representation_of
+from headgate.http.iceberg.delegation import permitted, representation_of
 from headgate.http.iceberg.payloads import (
     CommitTable,
     CommitTransaction,
@@ -82,6 +82,7 @@ async def load(service: Service, request: Request) -> Response:
     identifier = identifier_of(service, opened, request, "table")
     form = representation_of(request, refs=_wants_refs(request))
     table = await load_relation(service.lake, opened, identifier, Kind.TABLE)
+    form = await permitted(opened, identifier, form)
     request.ground = ground_of(service.lake, table)
     sent = request.headers.get("if-none-match")
     if sent is not None and is_among(tag := etag(service, table, identifier, form), sent):
