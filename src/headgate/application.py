@@ -1,7 +1,7 @@
 """A server process as a whole: from settings to an application that answers requests."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from headgate import __version__
+from headgate.catalog.calls import Caller
 from headgate.catalog.catalogs import bootstrap
 from headgate.catalog.lake import Lake
 from headgate.catalog.large_metadata import WORKER as METADATA
@@ -20,6 +21,10 @@ from headgate.clock import SystemClock
 from headgate.errors import Forbidden
 from headgate.http.cache_measures import cache_samples
 from headgate.http.front import Front
+from headgate.http.gravitino.problems import GRAVITINO
+from headgate.http.gravitino.routes import ROOT_ROUTES
+from headgate.http.gravitino.routes import ROUTES as GRAVITINO_ROUTES
+from headgate.http.gravitino.service import Gravitino
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.iceberg.service import Service
 from headgate.http.iceberg.tokens import Tokens, simple_authentication
@@ -45,10 +50,12 @@ from headgate.server_settings import (
     lake_options,
     pool_options,
     real_location,
+    shown_configs,
     storage_options,
     token_secret,
     uuids,
 )
+from headgate.settings.authorization import AUTHORIZATION_ENABLED
 from headgate.settings.catalogs import (
     ANSWERS_CACHE_BYTES,
     BOOTSTRAP,
@@ -63,7 +70,12 @@ from headgate.storage.worker_files import WorkerFiles
 from headgate.wiring import database_file, entropy, open_kernel
 from headgate.workers.pool import PoolOptions, WorkerPool
 
-ICEBERG_PREFIX = "/iceberg"
+ICEBERG_PREFIX, GRAVITINO_PREFIX = "/iceberg", "/api"
+DOCUMENTS = (
+    (f"{ICEBERG_PREFIX}/v1/openapi.json", "Iceberg REST catalog"),
+    (f"{GRAVITINO_PREFIX}/openapi.json", "Gravitino REST"),
+)
+"""Where the documents of the protocols are, and what they are called."""
 
 
 def load_application(settings: Settings, shared: Path | None) -> Front:
@@ -88,12 +100,17 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             service = await _iceberg(settings, kernel, stack)
             measures.add_source(lambda: lake_samples(service.lake))
             measures.add_source(lambda: cache_samples("answers", service.answers.statistics()))
-            routes = (
-                tuple(map(_refusing, ICEBERG_ROUTES)) if settings[READ_ONLY] else ICEBERG_ROUTES
-            )
-            iceberg = Surface(ICEBERG_PREFIX, routes, service, ICEBERG)
+            check = _check(settings, kernel)
+            gravitino = _gravitino(settings, service, check)
+            protocols = [
+                Surface(ICEBERG_PREFIX, _routes(settings, ICEBERG_ROUTES), service, ICEBERG),
+                Surface(
+                    GRAVITINO_PREFIX, _routes(settings, GRAVITINO_ROUTES), gravitino, GRAVITINO
+                ),
+            ]
             reports = report_surface(ReportServices(service.lake, service.reports))
-            yield [iceberg, *_management(settings, kernel, numbers, iceberg, reports)]
+            own = _management(settings, check, numbers, protocols, reports)
+            yield [*protocols, *own, Surface("", ROOT_ROUTES, gravitino, GRAVITINO)]
 
     return Front(opening, clock, measures, seed=entropy(), options=front_options(settings))
 
@@ -147,12 +164,40 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
     )
 
 
+def _gravitino(
+    settings: Settings, iceberg: Service, check: Callable[[], Awaitable[object]]
+) -> Gravitino:
+    """What the handlers of Gravitino's protocol work with."""
+    return Gravitino(
+        lake=iceberg.lake,
+        authenticator=_Believing(iceberg.authenticate),
+        check=check,
+        configs=shown_configs(settings),
+        has_authorization=settings[AUTHORIZATION_ENABLED],
+    )
+
+
+class _Believing:
+    """Takes everybody for whom it says it is."""
+
+    def __init__(self, authenticate: Callable[[Request], str]) -> None:
+        self._authenticate = authenticate
+
+    async def caller(self, request: Request) -> Caller:
+        return Caller(self._authenticate(request))
+
+
+def _routes(settings: Settings, routes: Sequence[Route]) -> Sequence[Route]:
+    """These routes; on a server that only reads, those that write refuse to."""
+    return tuple(map(_refusing, routes)) if settings[READ_ONLY] else routes
+
+
 def _refusing(route: Route) -> Route:
     """The same route on a server that only reads."""
     return msgspec.structs.replace(route, handler=_refuse) if route.writes else route
 
 
-async def _refuse(_service: Service, _request: Request) -> Response:
+async def _refuse(_service: object, _request: Request) -> Response:
     raise Forbidden(
         "Not allowed: this server only reads",
         why="it was started with --read-only",
@@ -160,23 +205,30 @@ async def _refuse(_service: Service, _request: Request) -> Response:
     )
 
 
+def _check(settings: Settings, kernel: Kernel) -> Callable[[], Awaitable[object]]:
+    """Does what every request needs."""
+    file = database_file(settings)
+    look = file_check(file, writable=not settings[READ_ONLY]) if file else None
+    return kernel_check(kernel, look)
+
+
 def _management(
     settings: Settings,
-    kernel: Kernel,
+    check: Callable[[], Awaitable[object]],
     numbers: SharedMeasures,
-    iceberg: Surface,
+    protocols: Sequence[Surface],
     reports: Surface,
 ) -> list[Surface]:
     """Headgate's own surfaces, with the documents of all."""
-    document = openapi_document(iceberg, title="Iceberg REST catalog", version=__version__)
+    documents = {
+        path: msgspec.json.encode(openapi_document(surface, title=title, version=__version__))
+        for surface, (path, title) in zip(protocols, DOCUMENTS, strict=True)
+    }
     own = [
         {"name": value.setting.name, "value": value.shown, "source": value.source}
         for value in settings
     ]
-    documents = {f"{ICEBERG_PREFIX}/v1/openapi.json": msgspec.json.encode(document)}
-    file = database_file(settings)
-    look = file_check(file, writable=not settings[READ_ONLY]) if file else None
-    services = Management(kernel_check(kernel, look), numbers, own, documents)
+    services = Management(check, numbers, own, documents)
     surface = management_surface(services)
     whole = surface._replace(routes=[*surface.routes, *reports.routes])
     text = openapi_document(whole, title="Headgate management", version=__version__)

@@ -15,7 +15,7 @@ from headgate.http.front import FrontOptions
 from headgate.http.origins import hosts_of
 from headgate.model.locations import normalize, scheme_of
 from headgate.model.separators import Governance, check_separator
-from headgate.settings import catalogs, object_stores, server, storage, store
+from headgate.settings import authorization, catalogs, object_stores, server, storage, store
 from headgate.settings.setting import Settings
 from headgate.storage.options import AzureOptions, Delegation, GcsOptions, S3Options, StorageOptions
 from headgate.workers.pool import PoolOptions
@@ -39,6 +39,18 @@ def front_options(settings: Settings) -> FrontOptions:
         body_bytes_max=settings[server.HTTP_BODY_BYTES],
         hosts=hosts_of(settings[server.HTTP_HOST]),
     )
+
+
+def shown_configs(settings: Settings) -> dict[str, object]:
+    """What Gravitino's clients and consoles are told of the settings, whoever they are."""
+    is_on = settings[authorization.AUTHORIZATION_ENABLED]
+    admins = settings[authorization.SERVICE_ADMINS]
+    return {
+        "gravitino.authenticators": ["simple"],
+        "gravitino.authorization.enable": is_on,
+        "gravitino.schema.separator": settings[catalogs.SCHEMA_SEPARATOR],
+        **({"gravitino.authorization.serviceAdmins": admins} if is_on else {}),
+    }
 
 
 def pool_options(settings: Settings) -> PoolOptions:

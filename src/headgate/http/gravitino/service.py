@@ -7,7 +7,8 @@ import msgspec
 
 from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.lake import Lake
-from headgate.catalog.openings import Opened, OpenedMetalake
+from headgate.catalog.metalake_openings import OpenedMetalake
+from headgate.catalog.openings import Opened
 from headgate.http.request import Request
 from headgate.model.wire_names import unquote_segment
 
@@ -48,12 +49,12 @@ async def call_of(service: Gravitino, request: Request) -> Call:
     return Call(CatalogName(metalake, catalog), caller, request=request.id)
 
 
-async def metalake_of(service: Gravitino, request: Request) -> OpenedMetalake:
-    """The metalake in the path of a request, as it is now."""
+async def metalake_of(
+    service: Gravitino, request: Request, *, inactive: bool = False
+) -> OpenedMetalake:
+    """The metalake in the path of a request, as it is now; `inactive` also if it is off."""
     call = await call_of(service, request)
-    opened = await service.lake.open_metalake(
-        call._replace(catalog=CatalogName(call.catalog.metalake, ""))
-    )
+    opened = await service.lake.open_metalake(call, inactive=inactive)
     request.ground = opened.heads
     return opened
 

@@ -15,7 +15,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     """What a client is answered. A field that is null, its default, is left out."""
 
 
-class Answer(Shape, frozen=True):
+class Answer(Shape, frozen=True, kw_only=True):
     """The body of a success."""
 
     code: int = msgspec.field(default_factory=lambda: 0)  # a plain default would be left out
