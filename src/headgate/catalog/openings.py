@@ -32,6 +32,7 @@ from headgate.errors import (
     BackendUnavailable,
     BadSetting,
     CatalogNotFound,
+    CatalogNotInUse,
     Conflict,
     MetalakeNotFound,
     NotFound,
@@ -229,6 +230,7 @@ class Openings:
                 await self._kernel.store.fetch(realm, [one for one in heads if one])
             access = await self.guard.access(call.caller, realm, read[OWN_KEYS:])
             if before is not None and read == vector:
+                _check_in_use(catalog, call)
                 return before._replace(call=call, access=access)
             if read[:2] != vector[:2]:
                 still = await self._resolve(read, name)
@@ -236,6 +238,7 @@ class Openings:
                     known = still
                     continue
                 catalog, owner = still.catalog, still.owner
+            _check_in_use(catalog, call)
             opened = await self._opened(call, known._replace(catalog=catalog, owner=owner), read)
             opened = opened._replace(access=access)
             await self._check_separator(opened, before)
@@ -354,6 +357,16 @@ def _keys(realm: str, catalog: int, guard: Guard) -> tuple[PointerKey, ...]:
 def head_pointer(catalog: int) -> str:
     """The pointer of all that a catalog holds."""
     return f"cat/{catalog}/heads/main"
+
+
+def _check_in_use(catalog: CatalogEntity, call: Call) -> None:
+    """A catalog that is switched off serves nobody but the server itself."""
+    if not catalog.in_use and not call.caller.is_server:
+        raise CatalogNotInUse(
+            f"Catalog is not in use: {call.catalog}",
+            why="its owner switched it off",
+            fix="Enable it first",
+        )
 
 
 def _no_catalog(name: CatalogName) -> CatalogNotFound:

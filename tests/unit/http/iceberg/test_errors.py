@@ -328,4 +328,4 @@ def test_the_rest_of_the_table(error: Any, status: int, type: str, retry: bool) 
     """Errors that no request provokes at will."""
     problem = ICEBERG.problem_of(error.__class__)
 
-    assert problem == (status, type, retry)
+    assert (problem.status, problem.type, problem.retry) == (status, type, retry)
