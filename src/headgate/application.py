@@ -11,6 +11,7 @@ import msgspec
 from headgate import __version__
 from headgate.catalog.calls import Caller
 from headgate.catalog.catalogs import bootstrap
+from headgate.catalog.guards import Guard
 from headgate.catalog.lake import Lake
 from headgate.catalog.large_metadata import WORKER as METADATA
 from headgate.catalog.linked_places import check_links
@@ -47,6 +48,7 @@ from headgate.server_settings import (
     bootstrap_catalog,
     check_writable,
     front_options,
+    guard_options,
     lake_options,
     pool_options,
     real_location,
@@ -144,6 +146,7 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
         workshop,
         uuids(),
         lake_options(settings),
+        guard=Guard(kernel, guard_options(settings)),
     )
     stack.push_async_callback(lake.purges.close)
     reports = Reports(lake, stored=not settings[READ_ONLY])

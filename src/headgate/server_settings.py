@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.guards import GuardOptions
 from headgate.catalog.lake import LakeOptions
 from headgate.catalog.nesting import SEPARATOR
 from headgate.errors import BadRequest, BadSetting
@@ -68,6 +69,14 @@ def lake_options(settings: Settings) -> LakeOptions:
         governance=governance,
         metadata_cache_bytes=settings[catalogs.METADATA_CACHE_BYTES],
         verify_metadata_files=settings[storage.VERIFY_METADATA_FILE] == "always",
+    )
+
+
+def guard_options(settings: Settings) -> GuardOptions:
+    """Whether rights are checked, and who may begin."""
+    return GuardOptions(
+        is_on=settings[authorization.AUTHORIZATION_ENABLED],
+        admins=frozenset(_listed(settings[authorization.SERVICE_ADMINS])),
     )
 
 

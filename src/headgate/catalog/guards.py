@@ -7,21 +7,20 @@ whose rights changed; the others' are kept.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from headgate.access.decisions import EVERYTHING, Access
 from headgate.access.rules import Standing
 from headgate.catalog.calls import Caller
 from headgate.catalog.compiling import Compiled, Rights, compile_access
+from headgate.catalog.identities import IDENTITIES_KEY, Identities
 from headgate.catalog.rights_changes import changed_rights
 from headgate.errors import Forbidden, ObjectNotFound
 from headgate.kernel.index import open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.records import EMPTY, PointerKey
-from headgate.kernel.system import SYSTEM_REALM
 from headgate.limits import ACCESS_KNOWN_MAX, REALMS_KNOWN_MAX
 
-IDENTITIES_KEY = PointerKey(SYSTEM_REALM, "identities")
 ROOT, PRINCIPALS, PRINCIPAL_ROLES, GRANTS = RIGHTS = (
     "root",
     "principals",
@@ -29,15 +28,6 @@ ROOT, PRINCIPALS, PRINCIPAL_ROLES, GRANTS = RIGHTS = (
     "grants",
 )
 """The pointers of a realm that rights depend on."""
-
-
-class Identities(Protocol):
-    """What is known of callers in all metalakes."""
-
-    async def confirmed(self, caller: Caller, value: int | None) -> Caller:
-        """The caller with all its groups, if it is who it says; `value` is of the pointer
-        `identities`."""
-        ...
 
 
 class GuardOptions(NamedTuple):

@@ -22,7 +22,8 @@ from headgate.access.objects import ObjectType
 from headgate.access.rules import LOAD_CATALOG, LOAD_TABLE, LOAD_VIEW, MISS_RELATION, Rule
 from headgate.catalog.calls import Call, CatalogName, Done, decode_outcome
 from headgate.catalog.entities import CatalogEntity, Entry
-from headgate.catalog.guards import IDENTITIES_KEY, Guard, GuardOptions
+from headgate.catalog.guards import Guard, GuardOptions
+from headgate.catalog.identities import IDENTITIES_KEY
 from headgate.catalog.judging import Judge
 from headgate.catalog.naming import CATALOGS, NAMES, RELATIONS, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR, check_nesting
