@@ -1,0 +1,1 @@
+"""Who asks: what a request says of its sender, and how that is proved."""

@@ -1,0 +1,146 @@
+"""Who sends a request, as far as the request itself tells: by header, without the database.
+
+What has to be compared with the kept identities goes along as the caller's proof, and is compared
+once the request has read them.
+"""
+
+from typing import NamedTuple, Protocol
+
+from headgate.catalog.calls import ANYBODY, Caller
+from headgate.catalog.proofs import PasswordProof, digest_of
+from headgate.clock import Clock
+from headgate.errors import NotAuthenticated
+from headgate.http.authentication.active_roles import ACTIVE_ROLES, active_roles
+from headgate.http.authentication.basic_header import basic_credentials
+from headgate.http.authentication.own_tokens import OwnTokens
+from headgate.http.authentication.simple_tokens import SimpleTokens, expired
+from headgate.http.request import Request
+from headgate.limits import KEY_SET_SECONDS, TOKEN_CHARS_MAX, TOKENS_KNOWN_MAX
+
+
+class Attested(NamedTuple):
+    """Whom a token of somebody else names, and how long it is good."""
+
+    caller: Caller
+    expires_ms: int
+
+
+class Issuers(Protocol):
+    """Others whose tokens are believed."""
+
+    async def read(self, token: str) -> Attested | None:
+        """Whom it names; None if nobody who is believed issued it, refused if it is no good."""
+        ...
+
+
+class Methods(NamedTuple):
+    """How callers may say who they are: what is None or false is not on."""
+
+    simple: SimpleTokens | None = None
+    """Everybody is believed."""
+    basic: bool = False
+    tokens: OwnTokens | None = None
+    issuers: Issuers | None = None
+
+    @property
+    def only_simple(self) -> bool:
+        """Whether nobody has to prove anything."""
+        return not (self.basic or self.tokens or self.issuers)
+
+
+class _Known(NamedTuple):
+    caller: Caller
+    expires_ms: int
+    until_ms: int
+    """That its signature needs no second look."""
+
+
+class Authenticator:
+    """Reads what requests say of their senders."""
+
+    def __init__(self, methods: Methods, clock: Clock) -> None:
+        self._methods = methods
+        self._only_simple = methods.only_simple
+        self._clock = clock
+        self._known: dict[str, _Known] = {}
+        """Tokens whose signatures were right."""
+
+    def __repr__(self) -> str:
+        return f"Authenticator({len(self._known)} tokens)"
+
+    async def caller(self, request: Request) -> Caller:
+        """Who sends this; `NotAuthenticated` if that cannot be told."""
+        headers = request.headers
+        header = headers.get("authorization")
+        if header is not None:
+            caller = await self._named(header, request)
+        elif self._methods.simple:
+            caller = ANYBODY
+        else:
+            raise _nobody()
+        roles = headers.get(ACTIVE_ROLES)
+        return caller if roles is None else caller._replace(roles=active_roles(roles))
+
+    async def _named(self, header: str, request: Request) -> Caller:
+        scheme, _, value = header.partition(" ")
+        kind = scheme.lower()
+        if kind == "bearer":
+            return await self._holder(value.strip(), request)
+        if kind == "basic":
+            return self._user(header)
+        if self._only_simple:
+            return ANYBODY
+        raise _nobody()
+
+    def _user(self, header: str) -> Caller:
+        """A password that is given is checked if any can be."""
+        given = basic_credentials(header)
+        if self._methods.basic and given.name:
+            return Caller(given.name, proof=PasswordProof(digest_of(given.password)))
+        if self._methods.simple and not self._methods.basic:
+            return Caller(given.name) if given.name else ANYBODY
+        raise _nobody()
+
+    async def _holder(self, token: str, request: Request) -> Caller:
+        now_ms = self._clock.wall_ms()
+        known = self._known.get(token)
+        if known is None or known.until_ms <= now_ms:
+            known = await self._read(token, now_ms)
+            if known is None:
+                return ANYBODY
+        if known.expires_ms <= now_ms:
+            raise expired()
+        request.expires_ms = min(known.expires_ms, known.until_ms)
+        return known.caller
+
+    async def _read(self, token: str, now_ms: int) -> _Known | None:
+        """Whose token it is; None if that is nobody, and nobody has to be anybody."""
+        self._known.pop(token, None)
+        read = await self._verified(token) if len(token) <= TOKEN_CHARS_MAX else None
+        if read is None:
+            if self._only_simple:
+                return None
+            raise _nobody()
+        known = _Known(*read, now_ms + int(KEY_SET_SECONDS * 1000))
+        if len(self._known) >= TOKENS_KNOWN_MAX:
+            self._known.clear()
+        self._known[token] = known
+        return known
+
+    async def _verified(self, token: str) -> tuple[Caller, int] | None:
+        """The first who knows it says whose it is."""
+        simple, _, tokens, issuers = self._methods
+        if tokens and (held := await tokens.read(token)):
+            return held.caller, held.expires_ms
+        if issuers and (attested := await issuers.read(token)):
+            return attested
+        if simple and (holder := simple.read(token)):
+            return Caller(holder.name), holder.expires_ms
+        return None
+
+
+def _nobody() -> NotAuthenticated:
+    return NotAuthenticated(
+        "Not authorized: the request does not say who sends it, or not in a way that counts here",
+        fix="Send a password or a token as this server wants it",
+    )
