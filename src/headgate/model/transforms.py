@@ -36,6 +36,13 @@ def kind(transform: str) -> str:
     return match[1] if match else transform
 
 
+def width(transform: str) -> int:
+    """The width of a transform that has one."""
+    match = _WIDE.fullmatch(transform)
+    assert match
+    return int(match[2])
+
+
 def group(transform: str) -> str:
     """Partition fields of one column are of different groups: `hour` says all that `day` says."""
     return "time" if _FITTING.get(transform) in (_DATES, _TIMES) else transform

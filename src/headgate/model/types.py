@@ -73,3 +73,10 @@ def decimal_scale(type: str) -> int:
     match = _DECIMAL.fullmatch(type.lower())
     assert match
     return int(match[2])
+
+
+def decimal_precision(type: str) -> int:
+    """How many digits a decimal has."""
+    match = _DECIMAL.fullmatch(type.lower())
+    assert match
+    return int(match[1])
