@@ -22,6 +22,16 @@ SCHEMA_LEVELS_MAX = 100  # far more than any reader was tried with
 PAGE_ENTRIES = 1_000  # of one answer, if a client does not say how many it wants
 PAGE_ENTRIES_MAX = 10_000  # of one answer that is asked for in pages
 
+# Change log
+CHANGES_MAX = 1_000  # of one answer
+CHANGES = 100  # of one answer, if a client does not say how many it wants
+CHANGES_COMMITS_MAX = 5_000  # that one answer is looked for in
+CHANGES_MERGED_MAX = 64  # pointers whose changes come in the order of time
+CHANGES_AHEAD_MIN = 1_000  # commits that are worth remembering on the way back to a position
+CHANGES_AHEAD_MAX = 500_000  # of all pointers together: 8 bytes each
+CURSOR_BYTES_MAX = 4 << 20  # far more than 10,000 catalogs take
+CURSOR_IN_ADDRESS_CHARS_MAX = 16_384  # a longer one is sent as a body
+
 # Index
 PAGE_BYTES_MAX = 4_096
 PAGE_MERGE_BELOW_BYTES = PAGE_BYTES_MAX // 4
@@ -69,6 +79,7 @@ RECORDED_RELATIONS_MAX = 100  # tables of one call whose states are remembered f
 PURGE_WAIT_SECONDS = 10.0  # that a new table waits for the files of a dropped one to go
 PURGE_POLL_SECONDS = 0.05
 PURGE_PAUSE_SECONDS = 30.0  # before a purge that could not be finished is tried again
+HALF_MADE_MS_MAX = 60 * 1000  # that making a metalake may take before others undo it
 PURGE_ROUND_SECONDS = 30.0  # between looks for purges that a dead server left, about
 PURGE_PATHS_PER_TURN = 100  # looked at before others have their turn
 LIST_CHUNK_ENTRIES = 500  # read at once; then others have their turn

@@ -1,10 +1,8 @@
 """The logs of many pointers read as one: commits of all of them, in the order of their ids."""
 
-import contextlib
-import heapq
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-from headgate.errors import PointerNotFound
+from headgate.catalog.merging import merged
 from headgate.ids import time_ms
 from headgate.kernel.log import Commit, CommitLog
 from headgate.kernel.records import PointerKey
@@ -40,23 +38,6 @@ async def unseen(
     """What came after the commit that was seen last on each pointer, oldest first."""
     streams = [log.oldest_first(key, seen.get(key)) for key in keys]
     return [commit async for commit in merged(streams, 1)]
-
-
-async def merged(streams: Sequence[AsyncIterator[Commit]], order: int) -> AsyncIterator[Commit]:
-    """All commits of these streams, each in its own order; between streams by `order` * id."""
-    waiting: list[tuple[int, int, Commit]] = []
-
-    async def refill(place: int) -> None:
-        with contextlib.suppress(PointerNotFound, StopAsyncIteration):  # purged meanwhile, or done
-            commit = await anext(streams[place])
-            heapq.heappush(waiting, (order * commit.id, place, commit))
-
-    for place in range(len(streams)):
-        await refill(place)
-    while waiting:
-        _, place, commit = heapq.heappop(waiting)
-        yield commit
-        await refill(place)
 
 
 async def _since(log: CommitLog, key: PointerKey, id: int) -> AsyncIterator[Commit]:

@@ -5,6 +5,7 @@ that is no longer stored ends it: older history was cut. A reader that asks for 
 the cut is told so; it never skips silently.
 """
 
+import asyncio
 from array import array
 from collections.abc import AsyncIterator, Sequence
 
@@ -147,6 +148,7 @@ class CommitLog:
                 head = expect(found[id], Head, id)
                 yield id, head
             ids = head.tail if head else ()
+            await asyncio.sleep(0)  # all may have been at hand, and others wait
 
     async def _check_known(self, key: PointerKey, newest: int, start: int) -> None:
         head = (await self._store.fetch(key.realm, [start])).get(start)

@@ -1,0 +1,94 @@
+"""Cursors of the change log: for each pointer how far it was read, in one text.
+
+A text comes back from a client, so what it says is never trusted further than its reader may see.
+"""
+
+import base64
+import binascii
+import zlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from headgate.catalog.openings import head_pointer
+from headgate.errors import BadRequest
+from headgate.kernel.records import EMPTY, PointerKey
+from headgate.limits import CURSOR_BYTES_MAX
+
+FORMAT = b"1"
+OLDEST = 1  # an id that no commit has
+"""The position before whatever is the oldest that is kept."""
+
+
+class Position(NamedTuple):
+    """How far a pointer was read."""
+
+    after: int = EMPTY
+    """The last commit that was read whole; EMPTY is before the first, OLDEST before any."""
+    within: int = EMPTY
+    """The commit that was read in part, if there is one."""
+    given: int = 0
+    """How many of its records."""
+    ends: bool = False
+    """The pointer takes no more commits than it has."""
+
+
+class Cursor(NamedTuple):
+    """How far all pointers were read."""
+
+    realm: str
+    """The id of the metalake whose changes are read; empty for all."""
+    positions: Mapping[PointerKey, Position]
+
+
+class _Stored(msgspec.Struct, array_like=True):
+    realm: str
+    positions: list[tuple[str, list[tuple[str | int, int, int, int, bool]]]]
+
+
+_decoder = msgspec.msgpack.Decoder(_Stored)
+_PREFIX, _SUFFIX = head_pointer(0).split("0")
+
+
+def encode_cursor(cursor: Cursor) -> str:
+    """A cursor as clients keep it."""
+    realms: dict[str, list[tuple[str | int, int, int, int, bool]]] = {}
+    for (realm, name), position in cursor.positions.items():
+        realms.setdefault(realm, []).append((_short(name), *position))
+    stored = msgspec.msgpack.encode(_Stored(cursor.realm, list(realms.items())))
+    return base64.urlsafe_b64encode(FORMAT + zlib.compress(stored)).decode().rstrip("=")
+
+
+def decode_cursor(text: str) -> Cursor:
+    """What a client sent back; `BadRequest` if it never was given out."""
+    try:
+        data = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
+        if data[:1] != FORMAT:
+            raise ValueError
+        inflater = zlib.decompressobj()
+        stored = _decoder.decode(inflater.decompress(data[1:], CURSOR_BYTES_MAX))
+    except (binascii.Error, ValueError, zlib.error, msgspec.MsgspecError):
+        raise BadRequest(
+            "Cannot read the changes",
+            why="`since` is no cursor that was given out here",
+            fix="Send `next` of an earlier answer, `oldest`, or `now`",
+        ) from None
+    return Cursor(
+        stored.realm,
+        {
+            PointerKey(realm, _long(name)): Position(after, within, given, ends)
+            for realm, pointers in stored.positions
+            for name, after, within, given, ends in pointers
+        },
+    )
+
+
+def _short(name: str) -> str | int:
+    """Most pointers are the heads of catalogs: their ids say it all."""
+    middle = name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
+    return int(middle) if name == f"{_PREFIX}{middle}{_SUFFIX}" and middle.isdigit() else name
+
+
+def _long(name: str | int) -> str:
+    return head_pointer(name) if isinstance(name, int) else name
