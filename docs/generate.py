@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from docs.access_page import access_page
 from docs.http_pages import endpoints_page, limits_page, metrics_page
 from headgate import errors
 from headgate.cli.main import cli
@@ -173,6 +174,7 @@ PAGES = {
     "errors.md": errors_page,
     "cli.md": cli_page,
     "endpoints.md": endpoints_page,
+    "rights.md": access_page,
     "limits.md": limits_page,
     "metrics.md": metrics_page,
 }
