@@ -30,6 +30,7 @@ DuckDB      ATTACH '{catalog}' AS headgate (TYPE iceberg, ENDPOINT '{url}/iceber
             AUTHORIZATION_TYPE none)
 Polars      pl.scan_iceberg(load_catalog("headgate", type="rest",
             uri="{url}/iceberg").load_table("namespace.table"))
+Gravitino   GravitinoClient(uri="{url}", metalake_name="{metalake}")
 """
 
 
@@ -52,7 +53,7 @@ class Banner(NamedTuple):
         click.echo(f"listening   {self.url}{', read-only' if self.read_only else ''}")
         click.echo(f"store       {printable(self.store)}{lost}")
         click.echo(f"tables      {printable(tables)}{lost}\n")
-        click.echo(SNIPPETS.format(url=self.url, catalog=self.catalog.catalog))
+        click.echo(SNIPPETS.format(url=self.url, **self.catalog._asdict()))
         click.echo(f"headgate ready on {self.url}")
 
     def announce_as_json(self) -> None:
