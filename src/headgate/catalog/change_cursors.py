@@ -6,14 +6,15 @@ A text comes back from a client, so what it says is never trusted further than i
 import base64
 import binascii
 import zlib
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Annotated, NamedTuple
 
 import msgspec
 
 from headgate.catalog.openings import head_pointer
-from headgate.errors import BadRequest
+from headgate.errors import BadName, BadRequest
 from headgate.kernel.records import EMPTY, PointerKey
+from headgate.kernel.system import SYSTEM_REALM, check_pointer_name, check_realm_id
 from headgate.limits import CURSOR_BYTES_MAX
 
 FORMAT = b"1"
@@ -42,9 +43,13 @@ class Cursor(NamedTuple):
     positions: Mapping[PointerKey, Position]
 
 
+_Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+_Pointer = tuple[str | _Number, _Number, _Number, _Number, bool]
+
+
 class _Stored(msgspec.Struct, array_like=True):
     realm: str
-    positions: list[tuple[str, list[tuple[str | int, int, int, int, bool]]]]
+    positions: list[tuple[str, list[_Pointer]]]
 
 
 _decoder = msgspec.msgpack.Decoder(_Stored)
@@ -53,7 +58,7 @@ _PREFIX, _SUFFIX = head_pointer(0).split("0")
 
 def encode_cursor(cursor: Cursor) -> str:
     """A cursor as clients keep it."""
-    realms: dict[str, list[tuple[str | int, int, int, int, bool]]] = {}
+    realms: dict[str, list[_Pointer]] = {}
     for (realm, name), position in cursor.positions.items():
         realms.setdefault(realm, []).append((_short(name), *position))
     stored = msgspec.msgpack.encode(_Stored(cursor.realm, list(realms.items())))
@@ -68,27 +73,26 @@ def decode_cursor(text: str) -> Cursor:
             raise ValueError
         inflater = zlib.decompressobj()
         stored = _decoder.decode(inflater.decompress(data[1:], CURSOR_BYTES_MAX))
-    except (binascii.Error, ValueError, zlib.error, msgspec.MsgspecError):
+        return Cursor(stored.realm, dict(_positions(stored)))
+    except (binascii.Error, ValueError, zlib.error, msgspec.MsgspecError, BadName):
         raise BadRequest(
             "Cannot read the changes",
             why="`since` is no cursor that was given out here",
             fix="Send `next` of an earlier answer, `oldest`, or `now`",
         ) from None
-    return Cursor(
-        stored.realm,
-        {
-            PointerKey(realm, _long(name)): Position(after, within, given, ends)
-            for realm, pointers in stored.positions
-            for name, after, within, given, ends in pointers
-        },
-    )
+
+
+def _positions(stored: _Stored) -> Iterator[tuple[PointerKey, Position]]:
+    for realm, pointers in stored.positions:
+        if realm != SYSTEM_REALM:
+            check_realm_id(realm)
+        for name, after, within, given, ends in pointers:
+            key = PointerKey(realm, head_pointer(name) if isinstance(name, int) else name)
+            check_pointer_name(key.name)
+            yield key, Position(after, within, given, ends)
 
 
 def _short(name: str) -> str | int:
     """Most pointers are the heads of catalogs: their ids say it all."""
     middle = name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
     return int(middle) if name == f"{_PREFIX}{middle}{_SUFFIX}" and middle.isdigit() else name
-
-
-def _long(name: str | int) -> str:
-    return head_pointer(name) if isinstance(name, int) else name
