@@ -5,8 +5,9 @@ and what can own something. Ids are never used again: whoever is added under the
 who was removed has none of the rights of that one.
 """
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+import asyncio
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
 from headgate.access import rules
 from headgate.access.rules import Rule, Standing
@@ -32,6 +33,7 @@ from headgate.errors import (
     BadRequest,
     GroupExists,
     GroupNotFound,
+    HeadgateError,
     NotFound,
     UserExists,
     UserNotFound,
@@ -41,6 +43,17 @@ from headgate.kernel.index import HeadView, look
 from headgate.model.names import check_name
 
 PrincipalEntity = UserEntity | GroupEntity
+
+R = TypeVar("R")
+
+
+class New(NamedTuple):
+    """A user or group that is to be added."""
+
+    name: str
+    external_id: str = ""
+    enabled: bool = True
+    """Only of users: who is switched off is refused everywhere."""
 
 
 class Sort(NamedTuple):
@@ -54,6 +67,12 @@ class Sort(NamedTuple):
     changing: Rule
     absent: type[NotFound]
     exists: type[AlreadyExists]
+
+    def make(self, new: New, now_ms: int, by: str) -> PrincipalEntity:
+        """What is kept of a new one."""
+        if self.kind is Kind.USER:
+            return UserEntity(new.enabled, new.external_id, now_ms, by)
+        return GroupEntity(new.external_id, now_ms, by)
 
     @property
     def word(self) -> str:
@@ -93,25 +112,22 @@ class Named(NamedTuple):
     entry: Entry
 
 
-async def add_user(
-    metalake: OpenedMetalake, name: str, *, enabled: bool = True, external_id: str = ""
-) -> Principal:
-    """Let somebody use a metalake, unless it is switched off at once."""
+async def add_principal(metalake: OpenedMetalake, sort: Sort, new: New) -> Principal:
+    """Let somebody use a metalake, or make a group known so that it can have roles."""
+    metalake.require(sort.changing, names=(new.name,))
+    return await _add(metalake, sort, new)
+
+
+async def add_users(
+    metalake: OpenedMetalake, new: Sequence[New]
+) -> list[Principal | HeadgateError]:
+    """Let many use a metalake; what became of each. Who cannot be added hinders nobody else."""
     metalake.require(rules.CHANGE_USERS)
-    by = metalake.call.principal
-    return await _add(metalake, USER, name, lambda now: UserEntity(enabled, external_id, now, by))
+    return await asyncio.gather(*(_outcome(_add(metalake, USER, one)) for one in new))
 
 
-async def add_group(metalake: OpenedMetalake, name: str, *, external_id: str = "") -> Principal:
-    """Make a group known, so that it can have roles and own something."""
-    metalake.require(rules.CHANGE_GROUPS)
-    by = metalake.call.principal
-    return await _add(metalake, GROUP, name, lambda now: GroupEntity(external_id, now, by))
-
-
-async def _add(
-    metalake: OpenedMetalake, sort: Sort, name: str, make: Callable[[int], PrincipalEntity]
-) -> Principal:
+async def _add(metalake: OpenedMetalake, sort: Sort, new: New) -> Principal:
+    name = new.name
     check_name(name)
 
     def attempt(draft: Draft) -> Principal:
@@ -119,7 +135,7 @@ async def _add(
             raise sort.exists(
                 f"{sort.word.capitalize()} already exists: {name}", fix="Choose another name"
             )
-        entity = make(draft.now_ms)
+        entity = sort.make(new, draft.now_ms, metalake.call.principal)
         draft.note(metalake.call.note("create", sort.word, [name]))
         return Principal(name, _insert(draft, sort, name, entity), entity, [])
 
@@ -146,7 +162,7 @@ async def load_principal(metalake: OpenedMetalake, sort: Sort, name: str) -> Pri
     """The user or group of this name. Everybody may see itself and the groups it is in."""
     entry = await find_principal(metalake.principals, sort, name)
     is_own = entry is not None and entry.id in metalake.access.principals
-    metalake.require(sort.loading, standing=int(Standing.SELF) if is_own else 0)
+    metalake.require(sort.loading, (), int(Standing.SELF) if is_own else 0, (name,))
     if entry is None:
         raise absent(metalake, sort, name)
     return await describe(metalake, sort, Named(name, entry))
@@ -195,7 +211,19 @@ async def remove_principal(metalake: OpenedMetalake, sort: Sort, name: str) -> b
 
     From then on it has no rights and owns nothing. The owner of the metalake stays.
     """
-    metalake.require(sort.changing)
+    metalake.require(sort.changing, names=(name,))
+    return await _remove(metalake, sort, name)
+
+
+async def remove_users(
+    metalake: OpenedMetalake, names: Sequence[str]
+) -> list[bool | HeadgateError]:
+    """Take many users out of a metalake; what became of each."""
+    metalake.require(rules.CHANGE_USERS)
+    return await asyncio.gather(*(_outcome(_remove(metalake, USER, name)) for name in names))
+
+
+async def _remove(metalake: OpenedMetalake, sort: Sort, name: str) -> bool:
     owner = metalake.root.owner
 
     def attempt(draft: Draft) -> Entry | None:
@@ -219,6 +247,13 @@ async def remove_principal(metalake: OpenedMetalake, sort: Sort, name: str) -> b
     if gone is not None:
         await forget_principal(metalake, gone.id)
     return gone is not None
+
+
+async def _outcome(done: Awaitable[R]) -> R | HeadgateError:
+    try:
+        return await done
+    except HeadgateError as error:
+        return error
 
 
 async def find_principal(principals: HeadView, sort: Sort, name: str) -> Entry | None:
