@@ -16,7 +16,14 @@ from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.index import HeadView, open_head
 from headgate.kernel.kernel import Kernel
-from headgate.kernel.realms import REALMS_KEY, Realm, check_serving, find_realm
+from headgate.kernel.realms import (
+    DROPPED,
+    REALMS_KEY,
+    Realm,
+    RealmState,
+    check_serving,
+    find_realm,
+)
 from headgate.kernel.records import EMPTY, PointerKey
 from headgate.kernel.system import SYSTEM_REALM
 
@@ -90,12 +97,12 @@ class MetalakeOpenings:
         """The metalake that a call is about, as it is now; `inactive` also if it is off."""
         kernel, name = self._kernel, call.catalog.metalake
         [realms] = await kernel.pointers.read([REALMS_KEY])
-        realm = await find_realm(await open_head(kernel.store, SYSTEM_REALM, realms), name)
+        realm = await _find(await open_head(kernel.store, SYSTEM_REALM, realms), name)
         while realm is not None:
             keys = self._keys(realm.id)
             vector = await kernel.pointers.read_together(keys, None)
             head = await open_head(kernel.store, SYSTEM_REALM, vector[0])
-            still = await find_realm(head, name)
+            still = await _find(head, name)
             if still is not None and still.id == realm.id:
                 if not inactive:
                     check_serving(still)
@@ -142,3 +149,14 @@ class MetalakeOpenings:
         """Who may not know which metalakes there are is not told that there is none."""
         access = self._guard.outsider(call.caller)
         self._judge.check(LOAD_METALAKE, access, access.base, call, ())
+
+
+def is_there(realm: Realm) -> bool:
+    """Whether a realm is a metalake that people know, switched on or off."""
+    known = realm.state in {RealmState.ACTIVE, RealmState.INACTIVE}
+    return known and DROPPED not in realm.properties
+
+
+async def _find(realms: HeadView, name: str) -> Realm | None:
+    realm = await find_realm(realms, name)
+    return realm if realm is not None and is_there(realm) else None

@@ -7,6 +7,7 @@ from contextlib import suppress
 from headgate.catalog.calls import ITSELF, Call, CatalogName
 from headgate.catalog.catalogs import list_catalogs
 from headgate.catalog.lake import Lake
+from headgate.catalog.metalake_rounds import clear_metalakes
 from headgate.catalog.purging import has_purges
 from headgate.errors import HeadgateError
 from headgate.kernel.realms import RealmState
@@ -22,6 +23,7 @@ async def make_rounds(lake: Lake, entropy: Callable[[], int]) -> None:
     while True:
         try:
             await wake_purges(lake)
+            await clear_metalakes(lake)
         except Exception as error:  # whatever it is, it is tried again
             unexpected = not isinstance(error, HeadgateError)
             logger.warning("looking for purges failed: %s", error, exc_info=unexpected)

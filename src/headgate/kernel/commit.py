@@ -81,6 +81,10 @@ class Committer:
         self._lane(key, watch).enter(request)
         return cast(T, await request.future)
 
+    def forget(self, key: PointerKey) -> None:
+        """Let the next commit to this pointer watch something else; nobody uses it now."""
+        self._lanes.pop(key, None)
+
     async def close(self, why: str = "this node is shutting down") -> None:
         """Refuse what waits, finish what was taken."""
         self._closed = why

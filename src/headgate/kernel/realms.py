@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
+from typing import TypeVar
 
 import msgspec
 
@@ -18,12 +19,15 @@ from headgate.ids import Ids
 from headgate.kernel.commit import Committer
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, open_head
+from headgate.kernel.lane import Watch
 from headgate.kernel.objects import FieldDecoder, Stored, encode_fields
 from headgate.kernel.pointers import Pointers
 from headgate.kernel.records import PointerKey
 from headgate.kernel.store import Store
 from headgate.kernel.system import REALM_POINTERS, REALMS, SYSTEM_REALM, check_realm_name
 from headgate.limits import PURGE_ROWS_PER_CALL
+
+T = TypeVar("T")
 
 REALMS_KEY = PointerKey(SYSTEM_REALM, REALMS)
 BY_ID, BY_NAME = "ids", "names"
@@ -183,8 +187,8 @@ class Realms:
 
         return await self._committer.commit(REALMS_KEY, attempt)
 
-    async def drop(self, id: str, *, by: str = "") -> Realm:
-        """Free the name of a realm and switch it off, at one instant.
+    async def drop(self, id: str, *, by: str = "", active: bool = True) -> Realm:
+        """Free the name of a realm and switch it off, at one instant; `active` also if it is on.
 
         Its data is there until it is purged, under a name that says so.
         """
@@ -193,7 +197,7 @@ class Realms:
             realm = _get(draft, id)
             if DROPPED in realm.properties:
                 return realm
-            check_move(realm, _S.INACTIVE)
+            check_move(realm, _S.INACTIVE if active else _S.PURGING)
             gone = msgspec.structs.replace(
                 realm,
                 name=f"{realm.name[:DROPPED_NAME_CHARS]} (dropped {id})",
@@ -212,6 +216,20 @@ class Realms:
                 realm = await self.move(realm.id, _S.INITIALIZING)
         await self._store.backend.create_pointers(realm.id, REALM_POINTERS)
         return realm
+
+    async def fill(self, id: str, pointer: str, attempt: Callable[[Draft], T]) -> T:
+        """Commit to a realm that is INITIALIZING, before anybody else can."""
+
+        async def check(value: int | None) -> None:
+            found = await (await open_head(self._store, SYSTEM_REALM, value)).index(BY_ID).get(key)
+            if found is None or _decode(found).state is not _S.INITIALIZING:
+                raise _unknown(id)
+
+        key, where = id.encode(), PointerKey(id, pointer)
+        try:
+            return await self._committer.commit(where, attempt, watch=Watch(REALMS_KEY, check))
+        finally:
+            self._committer.forget(where)
 
     async def move(self, id: str, to: RealmState, *, by: str = "") -> Realm:
         """Bring a realm into another state; `IllegalRealmMove` if its life does not go that way."""

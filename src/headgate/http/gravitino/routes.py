@@ -1,10 +1,11 @@
 """All operations of Gravitino's protocol, those of each resource from its own file."""
 
+from headgate.http.gravitino.metalakes import ROUTES as METALAKES
 from headgate.http.gravitino.server_info import ROOT_ROUTES
 from headgate.http.gravitino.server_info import ROUTES as SERVER_INFO
 from headgate.http.gravitino.versions import versioned
 
 __all__ = ["ROOT_ROUTES", "ROUTES"]
 
-ROUTES = tuple(map(versioned, (*SERVER_INFO,)))
+ROUTES = tuple(map(versioned, (*SERVER_INFO, *METALAKES)))
 """Below /api."""

@@ -1,6 +1,7 @@
 """Handlers about the server itself: its version, its settings, its health, and who is asking."""
 
 from headgate import __version__
+from headgate.catalog import outsiders
 from headgate.errors import NotAuthenticated
 from headgate.http.gravitino.service import Gravitino, caller_of
 from headgate.http.gravitino.shapes import Answer, Shape
@@ -63,7 +64,8 @@ async def get_configs(service: Gravitino, _request: Request) -> Response:
 
 async def who_am_i(service: Gravitino, request: Request) -> Response:
     """The name of who is asking."""
-    return json_response(200, Me(principal=(await caller_of(service, request)).name))
+    caller = await outsiders.confirm(service.lake, await caller_of(service, request))
+    return json_response(200, Me(principal=caller.name))
 
 
 async def live(_service: Gravitino, _request: Request) -> Response:

@@ -1,0 +1,230 @@
+"""Metalakes: whole or not at all, gone at once, and cleared away by any node."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.compiling import METALAKE_MARK, OWNER_MARK
+from headgate.catalog.entities import MetalakeEntity
+from headgate.catalog.lake import Lake
+from headgate.catalog.metalake_rounds import clear_metalakes
+from headgate.catalog.metalakes import (
+    HALF_MADE,
+    Metalake,
+    alter_metalake,
+    create_metalake,
+    drop_metalake,
+    list_metalakes,
+    switch_metalake,
+)
+from headgate.catalog.principals import USER, find_principal
+from headgate.errors import (
+    HeadgateError,
+    MetalakeExists,
+    MetalakeNotFound,
+    RealmNotActive,
+    Unavailable,
+)
+from headgate.kernel.realms import DROPPED, REALMS_KEY, RealmState
+from headgate.limits import HALF_MADE_MS_MAX
+from tests.unit.catalog.lakes import Node, World
+
+ANN = Caller("ann")
+SHOP = Call(CatalogName("shop", ""), ANN)
+
+
+async def make(lake: Lake, call: Call = SHOP) -> Metalake:
+    return await create_metalake(lake, call, "things", {"a": "1"})
+
+
+async def names(lake: Lake) -> list[str]:
+    return [one.realm.name for one in await list_metalakes(lake, ANN)]
+
+
+async def test_whoever_creates_a_metalake_is_its_first_user_and_owns_it(node: Node) -> None:
+    """Also where rights are not checked: they may be later."""
+    made = await make(node.lake)
+    opened = await node.lake.open_metalake(SHOP)
+
+    creator = await find_principal(opened.principals, USER, "ann")
+    assert creator is not None
+    assert opened.root == made.entity
+    assert (opened.root.owner, opened.root.created_by) == (creator.id, "ann")
+    [root] = await opened.realm.heads("root")
+    assert root.head.marks[OWNER_MARK] == creator.id
+    assert (await root.get(root.head.marks[METALAKE_MARK], MetalakeEntity)) == made.entity
+
+
+async def test_a_metalake_that_is_half_made_is_nowhere_to_be_seen(world: World) -> None:
+    """Whatever step the maker stopped at; whoever asks for the name again gets it."""
+    node = await world.node()
+    realm = await node.kernel.realms.reserve("shop", {HALF_MADE: "ann"})
+    for state in (RealmState.CREATED, RealmState.INITIALIZING):
+        await node.kernel.realms.move(realm.id, state)
+        assert await names(node.lake) == ["default"]
+        for inactive in (False, True):
+            with pytest.raises(MetalakeNotFound):
+                await node.lake.open_metalake(SHOP, inactive=inactive)
+    made = await make(node.lake)
+
+    assert made.realm.id != realm.id
+    assert await names(node.lake) == ["default", "shop"]
+
+
+async def test_a_maker_whose_place_was_taken_is_told_so(world: World) -> None:
+    """It may have been slow and not dead: then only one of both gets the metalake."""
+    slow, quick = await world.node(), await world.node()
+    realms = slow.kernel.realms
+    realm = await realms.reserve("shop", {HALF_MADE: "bob"})
+    await realms.set_up(realm)
+    made = await make(quick.lake)
+
+    with pytest.raises(HeadgateError):
+        await realms.fill(realm.id, "root", lambda draft: draft.mark(OWNER_MARK, 1))
+    with pytest.raises(HeadgateError):
+        await realms.move(realm.id, RealmState.ACTIVE)
+    assert [one.realm.id for one in await list_metalakes(slow.lake, ANN)][1:] == [made.realm.id]
+
+
+async def test_of_many_who_make_the_same_metalake_one_does(world: World) -> None:
+    """All others are told that it is there."""
+    nodes = [await world.node() for _ in range(4)]
+    results = await asyncio.gather(*(make(one.lake) for one in nodes), return_exceptions=True)
+
+    made = [one for one in results if isinstance(one, Metalake)]
+    assert len(made) == 1
+    assert sum(isinstance(one, MetalakeExists) for one in results) == 3
+    assert (await nodes[0].lake.open_metalake(SHOP)).root == made[0].entity
+
+
+async def test_what_an_operator_began_is_left_to_it(node: Node) -> None:
+    """`headgate realm activate` completes it."""
+    await node.kernel.realms.reserve("shop")
+
+    with pytest.raises(MetalakeExists):
+        await make(node.lake)
+    await clear_metalakes(node.lake)
+    assert (await node.kernel.realms.get("shop")).state is RealmState.CREATED
+
+
+async def test_another_node_clears_away_what_was_never_finished(world: World) -> None:
+    """After a while: before, its maker may just be slow."""
+    node, other = await world.node(), await world.node()
+    await node.kernel.realms.reserve("shop", {HALF_MADE: "ann"})
+    await clear_metalakes(other.lake)
+    assert (await node.kernel.realms.get("shop")).state is RealmState.CREATED
+    world.rig.clock.advance(HALF_MADE_MS_MAX + 1)
+    await clear_metalakes(other.lake)
+
+    assert [one.name for one in await node.kernel.realms.list()] == ["default"]
+
+
+async def test_a_dropped_metalake_is_cleared_away_by_any_node(world: World) -> None:
+    """Its name is free before that, and the new one of the same name stays."""
+    node, other = await world.node(), await world.node()
+    first = await make(node.lake)
+    assert await drop_metalake(node.lake, SHOP, force=True)
+    assert not await drop_metalake(other.lake, SHOP, force=True)
+    again = await make(other.lake)
+    left = await node.kernel.realms.get(first.realm.id)
+    assert (left.state, left.properties[DROPPED]) == (RealmState.INACTIVE, "shop")
+    await asyncio.gather(clear_metalakes(node.lake), clear_metalakes(other.lake))
+
+    assert [one.id for one in await node.kernel.realms.list()][1:] == [again.realm.id]
+
+
+async def test_a_clearing_that_stopped_half_way_is_completed(node: Node) -> None:
+    """It can stop before any of its steps."""
+    for state in (RealmState.PURGING, RealmState.PURGED):
+        made = await make(node.lake)
+        await drop_metalake(node.lake, SHOP, force=True)
+        await node.kernel.realms.move(made.realm.id, RealmState.PURGING)
+        await node.kernel.realms.move(made.realm.id, state)
+        await clear_metalakes(node.lake)
+
+        assert [one.name for one in await node.kernel.realms.list()] == ["default"]
+
+
+async def test_a_dropped_metalake_waits_until_its_files_are_deleted(
+    node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Those of tables that were dropped with their files: nobody else knows where they are."""
+    await node.table()
+    node.planner.gate.clear()
+    await node.delete("namespaces/a/tables/t?purgeRequested=true")
+    default = Call(CatalogName("default", ""), ANN)
+    await drop_metalake(node.lake, default, force=True)
+    await clear_metalakes(node.lake)
+
+    [left] = await node.kernel.realms.list()
+    assert left.state is RealmState.INACTIVE
+    assert "is kept" in caplog.text
+
+
+async def test_a_switch_is_seen_on_every_node_at_the_next_request(world: World) -> None:
+    """Off and on."""
+    node, other = await world.node(), await world.node()
+    await make(node.lake)
+    for on in (False, True):
+        opened = await node.lake.open_metalake(SHOP, inactive=True)
+        await switch_metalake(node.lake, opened, on=on)
+        if on:
+            await other.lake.open_metalake(SHOP)
+        else:
+            with pytest.raises(RealmNotActive):
+                await other.lake.open_metalake(SHOP)
+
+
+async def test_a_rename_that_is_refused_changes_nothing(world: World) -> None:
+    """Neither the name nor the rest."""
+    node = await world.node()
+    await make(node.lake)
+    before = await world.state()
+    opened = await node.lake.open_metalake(SHOP)
+    with pytest.raises(MetalakeExists):
+        await alter_metalake(node.lake, opened, lambda _: MetalakeEntity("other"), "default")
+
+    assert await world.state() == before
+
+
+async def test_all_that_is_done_to_a_metalake_is_in_the_log(node: Node) -> None:
+    """With the name of who did it."""
+    await make(node.lake)
+    opened = await node.lake.open_metalake(SHOP)
+    await alter_metalake(node.lake, opened, lambda old: old, "store")
+    renamed = Call(CatalogName("store", ""), ANN)
+    await drop_metalake(node.lake, renamed, force=True)
+    commits = [commit async for commit in node.kernel.log.oldest_first(REALMS_KEY)]
+    notes: list[Any] = [commit.groups[0].note for commit in commits]
+
+    assert [(note["do"], note["name"]) for note in notes if "do" in note] == [
+        ("rename", ["shop"]),
+        ("drop", ["store"]),
+    ]
+    assert {note["by"] for note in notes if note.get("id") == opened.state.id and "by" in note} == {
+        "ann"
+    }
+
+
+async def test_a_store_that_fails_leaves_what_can_be_cleared_away(world: World) -> None:
+    """Whatever it fails at, the next try succeeds."""
+    node = await world.node()
+    fill = node.kernel.realms.fill
+    failing = {"principals", "root"}
+
+    async def fail(id: str, pointer: str, attempt: object) -> object:
+        if pointer in failing:
+            failing.remove(pointer)
+            raise Unavailable("the store is away")
+        return await fill(id, pointer, attempt)  # type: ignore[arg-type]
+
+    node.kernel.realms.fill = fail  # type: ignore[method-assign, assignment]
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            await make(node.lake)
+    await make(node.lake)
+
+    assert await names(node.lake) == ["default", "shop"]
+    assert len(await node.kernel.realms.list()) == 2
