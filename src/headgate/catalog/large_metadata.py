@@ -98,6 +98,11 @@ class LargeMetadata:
         [raw] = await self._on("refs", task, present)
         return raw
 
+    async def outline(self, kind: Kind, present: Present) -> bytes:
+        """What a table or view is now, without its history."""
+        [outline] = await self._on("outline", Task(kind, _NOTHING_NEW, present.key), present)
+        return outline
+
     async def _on(
         self, job: str, task: Task, present: Present | None, *arguments: bytes
     ) -> list[bytes]:

@@ -7,21 +7,33 @@ realm. So what was read or parsed is kept by these two and is right for ever.
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar, cast
 
-from headgate.catalog.entities import TableEntity
+import msgspec
+
+from headgate.catalog.entities import Kind, TableEntity
 from headgate.catalog.large_metadata import LargeMetadata, Present
 from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.ports import Files
 from headgate.catalog.versions import Version
 from headgate.kernel.cache import Cache, CacheStatistics, LoadedParts, PartKey
-from headgate.limits import METADATA_INLINE_BYTES_MAX
+from headgate.limits import METADATA_INLINE_BYTES_MAX, VERIFIED_INLINE_BYTES_MAX
 from headgate.model import table_metadata, view_metadata
 from headgate.model.table_metadata import TableMetadata
+from headgate.model.table_outlines import (
+    Outline,
+    TableOutline,
+    ViewOutline,
+    table_outline,
+    view_outline,
+)
 from headgate.model.view_metadata import ViewMetadata
 
-_RAW, _PARSED, _REFS, _KEY = "raw", "parsed", "refs", "key"
+_RAW, _PARSED, _REFS, _KEY, _OUTLINE = "raw", "parsed", "refs", "key", "outline"
 _KEY_BYTES = 100
 
 P = TypeVar("P")
+V = TypeVar("V", TableOutline, ViewOutline)
+_table_outlines = msgspec.msgpack.Decoder(TableOutline)
+_view_outlines = msgspec.msgpack.Decoder(ViewOutline)
 
 
 class State(NamedTuple):
@@ -90,6 +102,18 @@ class MetadataCache:
 
         return cast(bytes, (await self._cache.load([key], load))[key])
 
+    async def table_outline(self, files: Files, state: State) -> TableOutline:
+        """What a table is in this state, without its history."""
+        return await self._outline(
+            files, state, Kind.TABLE, _table_outlines, METADATA_INLINE_BYTES_MAX
+        )
+
+    async def view_outline(self, files: Files, state: State) -> ViewOutline:
+        """What a view is in this state, without its history."""
+        return await self._outline(
+            files, state, Kind.VIEW, _view_outlines, VERIFIED_INLINE_BYTES_MAX
+        )
+
     def keep(self, realm: str, object: int, version: Version) -> None:
         """Put what was just written into the cache."""
         key, raw = (realm, object, _RAW), version.raw
@@ -112,3 +136,26 @@ class MetadataCache:
             return {key: (parse(data), 2 * len(data))}
 
         return cast(P, (await self._cache.load([key], load))[key])
+
+    async def _outline(
+        self,
+        files: Files,
+        state: State,
+        kind: Kind,
+        decoder: msgspec.msgpack.Decoder[V],
+        inline_bytes_max: int,
+    ) -> V:
+        key = state.realm, state.object, _OUTLINE
+
+        async def load(_: list[PartKey]) -> LoadedParts:
+            present = await self.present(files, state)
+            if len(present.raw) > inline_bytes_max:
+                packed = await self._large.outline(kind, present)
+                return {key: (decoder.decode(packed), 2 * len(packed))}
+            if kind is Kind.TABLE:
+                outline: Outline = table_outline(await self.table(files, state))
+            else:
+                outline = view_outline(await self.view(files, state))
+            return {key: (outline, 2 * len(msgspec.msgpack.encode(outline)))}
+
+        return cast(V, (await self._cache.load([key], load))[key])

@@ -27,6 +27,7 @@ from headgate.model import table_metadata, view_metadata, view_requirements, vie
 from headgate.model.json_values import Object, decode
 from headgate.model.table_actions import decode_updates
 from headgate.model.table_metadata import TableMetadata
+from headgate.model.table_outlines import table_outline, view_outline
 from headgate.model.table_requirements import decode_requirements, is_create
 from headgate.model.view_creation import new_view
 from headgate.model.view_metadata import ViewMetadata
@@ -98,6 +99,15 @@ def refs(description: bytes, *raw: bytes) -> Iterator[bytes]:
         yield table_metadata.encode_refs(table)
 
 
+def outline(description: bytes, *raw: bytes) -> Iterator[bytes]:
+    """What a table or view is now, without its history; no answer as in a commit."""
+    metadata = _present(_task.decode(description), *raw)
+    if isinstance(metadata, TableMetadata):
+        yield _pack(table_outline(metadata))
+    elif metadata is not None:
+        yield _pack(view_outline(metadata))
+
+
 def _present(task: Task, *raw: bytes) -> Metadata | None:
     """The metadata of the version that a task is about, None if it must be sent along."""
     found = _memory.find(task.key)
@@ -141,6 +151,7 @@ JOBS: dict[bytes, Job] = {
     b"create": create,
     b"commit": commit,
     b"refs": refs,
+    b"outline": outline,
 }
 
 

@@ -86,6 +86,11 @@ async def commit_table(lake: Lake, opened: Opened, change: TableChange) -> Relat
     return table
 
 
+async def prepare_table(lake: Lake, opened: Opened, change: TableChange) -> Change:
+    """Work a change out on the present state of its table, for a commit."""
+    return await _prepare(lake, opened, _read(change))
+
+
 async def commit_transaction(lake: Lake, opened: Opened, changes: Sequence[TableChange]) -> None:
     """Change tables, all or none."""
     if len({change.identifier for change in changes}) != len(changes):

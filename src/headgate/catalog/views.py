@@ -94,24 +94,35 @@ async def update_view(
     async def prepare(current: Opened) -> list[Change]:
         if current is not permitted:  # by now there may be another view under this name
             await current.require(ALTER_VIEW, *identifier)
-        before = await find_relation(current, identifier, Kind.VIEW)
-        terms = lake.terms(before.entity)
-        present = await lake.metadata.present(lake.files(current), before.state)
-        is_large = len(present.raw) > VERIFIED_INLINE_BYTES_MAX
-        if is_large or isinstance(requirements, Raw) or isinstance(updates, Raw):
-            wanted = encode(requirements), encode(updates)
-            version = await lake.large.commit(Kind.VIEW, present, *wanted, terms)
-        else:
-            version = await _changed(lake, before, requirements, updates, terms)
-        if version is None:
-            return [same_state(identifier, before)]
-        return [await new_state(lake, current, identifier, version, before)]
+        return [await prepare_view(lake, current, identifier, requirements, updates)]
 
     async with lake.lanes.enter([(opened.call.catalog, identifier)]) as waited:
         if waited:
             opened = await lake.open(opened.call)
         [view] = await commit_relations(lake, opened, f"update view {named(identifier)}", prepare)
     return view
+
+
+async def prepare_view(
+    lake: Lake,
+    opened: Opened,
+    identifier: Identifier,
+    requirements: list[Any] | Raw,
+    updates: list[Any] | Raw,
+) -> Change:
+    """Work a change out on the present state of a view, for a commit."""
+    before = await find_relation(opened, identifier, Kind.VIEW)
+    terms = lake.terms(before.entity)
+    present = await lake.metadata.present(lake.files(opened), before.state)
+    is_large = len(present.raw) > VERIFIED_INLINE_BYTES_MAX
+    if is_large or isinstance(requirements, Raw) or isinstance(updates, Raw):
+        wanted = encode(requirements), encode(updates)
+        version = await lake.large.commit(Kind.VIEW, present, *wanted, terms)
+    else:
+        version = await _changed(lake, before, requirements, updates, terms)
+    if version is None:
+        return same_state(identifier, before)
+    return await new_state(lake, opened, identifier, version, before)
 
 
 async def _changed(
