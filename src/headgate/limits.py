@@ -32,7 +32,11 @@ CHANGES_MERGED_MAX = 64  # pointers whose changes come in the order of time
 CHANGES_AHEAD_MIN = 1_000  # commits that are worth remembering on the way back to a position
 CHANGES_AHEAD_MAX = 500_000  # of all pointers together: 8 bytes each
 CURSOR_BYTES_MAX = 4 << 20  # far more than 10,000 catalogs take
-CURSOR_IN_ADDRESS_CHARS_MAX = 16_384  # a longer one is sent as a body
+
+# Audit
+AUDIT_GATHER_SECONDS = 0.1  # what is decided within is written at once
+AUDIT_WAITING_MAX = 100_000  # decisions that are not written yet
+AUDIT_CLOSE_SECONDS = 3.0  # to write what is waiting
 
 # Index
 PAGE_BYTES_MAX = 4_096

@@ -45,6 +45,8 @@ FAMILIES = {
     "headgate_cache_evictions_total": Family("counter", "Entries put out of a cache."),
     "headgate_cache_bytes": Family("gauge", "Bytes of what a cache holds."),
     "headgate_cache_entries": Family("gauge", "Entries that a cache holds."),
+    "headgate_audit_records_total": Family("counter", "Decisions written to the audit."),
+    "headgate_audit_records_lost_total": Family("counter", "Decisions that could not be written."),
 }
 
 CACHES = {
