@@ -9,7 +9,6 @@ from headgate.application import ICEBERG_PREFIX
 from headgate.http.front import UNMATCHED
 from headgate.http.iceberg.config import LIFETIME
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
-from headgate.http.iceberg.tokens import LIFETIME_SECONDS
 from headgate.http.management.reports import ROUTES as REPORT_ROUTES
 from headgate.http.management.routes import ROUTES as MANAGEMENT_ROUTES
 from headgate.http.measures import CACHES, FAMILIES
@@ -135,7 +134,7 @@ _LIMITS = (
     ("a metrics report", _bytes(limits.REPORT_BYTES_MAX), ""),
     ("metrics reports that are kept of a table", str(limits.REPORTS_PER_TABLE_MAX), ""),
     (f"life of an idempotency key (advertised as `{LIFETIME}`)", f"{MINUTES} min", ""),
-    ("life of a token", f"{LIFETIME_SECONDS // 60} min", ""),
+    ("life of a token", f"{limits.TOKEN_SECONDS // 60} min", ""),
     (
         "life of temporary S3 keys",
         f"{S3Options().duration_seconds // 60} min",

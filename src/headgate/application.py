@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from headgate import __version__
-from headgate.catalog.calls import Caller
+from headgate.authentication import Authentication, open_authentication, shown_methods
 from headgate.catalog.catalogs import bootstrap
 from headgate.catalog.guards import Guard
 from headgate.catalog.lake import Lake
@@ -20,6 +20,7 @@ from headgate.catalog.reports import Reports
 from headgate.catalog.separator_changes import settle_separator
 from headgate.clock import SystemClock
 from headgate.errors import Forbidden
+from headgate.http.authentication.revocation import RevocationServices, revocation_surface
 from headgate.http.cache_measures import cache_samples
 from headgate.http.front import Front
 from headgate.http.gravitino.problems import GRAVITINO
@@ -28,7 +29,6 @@ from headgate.http.gravitino.routes import ROUTES as GRAVITINO_ROUTES
 from headgate.http.gravitino.service import Gravitino
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.iceberg.service import Service
-from headgate.http.iceberg.tokens import Tokens, simple_authentication
 from headgate.http.kernel_measures import kernel_samples, lake_samples
 from headgate.http.management.database_file import file_check
 from headgate.http.management.reports import ReportServices, report_surface
@@ -54,7 +54,6 @@ from headgate.server_settings import (
     real_location,
     shown_configs,
     storage_options,
-    token_secret,
     uuids,
 )
 from headgate.settings.authorization import AUTHORIZATION_ENABLED
@@ -99,11 +98,12 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             await settle_separator(
                 kernel, settings[SCHEMA_SEPARATOR], writable=not settings[READ_ONLY]
             )
-            service = await _iceberg(settings, kernel, stack)
+            authentication = await open_authentication(settings, kernel, stack)
+            service = await _iceberg(settings, kernel, authentication, stack)
             measures.add_source(lambda: lake_samples(service.lake))
             measures.add_source(lambda: cache_samples("answers", service.answers.statistics()))
             check = _check(settings, kernel)
-            gravitino = _gravitino(settings, service, check)
+            gravitino = _gravitino(settings, service, authentication, check)
             protocols = [
                 Surface(ICEBERG_PREFIX, _routes(settings, ICEBERG_ROUTES), service, ICEBERG),
                 Surface(
@@ -111,7 +111,8 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
                 ),
             ]
             reports = report_surface(ReportServices(service.lake, service.reports))
-            own = _management(settings, check, numbers, protocols, reports)
+            revocation = revocation_surface(RevocationServices(kernel, authentication.tokens))
+            own = _management(settings, check, numbers, protocols, [reports, revocation])
             yield [*protocols, *own, Surface("", ROOT_ROUTES, gravitino, GRAVITINO)]
 
     return Front(opening, clock, measures, seed=entropy(), options=front_options(settings))
@@ -128,7 +129,9 @@ async def _bootstrap(settings: Settings, kernel: Kernel) -> None:
     await bootstrap(kernel, metalake, first, check)
 
 
-async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) -> Service:
+async def _iceberg(
+    settings: Settings, kernel: Kernel, authentication: Authentication, stack: AsyncExitStack
+) -> Service:
     """What the handlers of Iceberg's protocol work with; closed with the stack."""
     storage = storage_options(settings)
     pool = WorkerPool(PLANNING, pool_options(settings))
@@ -146,7 +149,7 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
         workshop,
         uuids(),
         lake_options(settings),
-        guard=Guard(kernel, guard_options(settings)),
+        guard=Guard(kernel, guard_options(settings), authentication.confirming),
     )
     stack.push_async_callback(lake.purges.close)
     reports = Reports(lake, stored=not settings[READ_ONLY])
@@ -154,12 +157,11 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
     if not settings[READ_ONLY]:
         rounds = asyncio.create_task(make_rounds(lake, entropy))
         stack.callback(rounds.cancel)
-    tokens = Tokens(token_secret(settings), kernel.clock)
     return Service(
         lake=lake,
         reports=reports,
-        tokens=tokens,
-        authenticate=simple_authentication(tokens),
+        tokens=authentication.endpoint,
+        authenticate=authentication.authenticator.caller,
         answers=Cache(settings[ANSWERS_CACHE_BYTES]),
         metalake=settings[BOOTSTRAP_METALAKE],
         catalog=settings[BOOTSTRAP_CATALOG],
@@ -168,26 +170,19 @@ async def _iceberg(settings: Settings, kernel: Kernel, stack: AsyncExitStack) ->
 
 
 def _gravitino(
-    settings: Settings, iceberg: Service, check: Callable[[], Awaitable[object]]
+    settings: Settings,
+    iceberg: Service,
+    authentication: Authentication,
+    check: Callable[[], Awaitable[object]],
 ) -> Gravitino:
     """What the handlers of Gravitino's protocol work with."""
     return Gravitino(
         lake=iceberg.lake,
-        authenticator=_Believing(iceberg.authenticate),
+        authenticator=authentication.authenticator,
         check=check,
-        configs=shown_configs(settings),
+        configs=shown_configs(settings) | shown_methods(settings),
         has_authorization=settings[AUTHORIZATION_ENABLED],
     )
-
-
-class _Believing:
-    """Takes everybody for whom it says it is."""
-
-    def __init__(self, authenticate: Callable[[Request], str]) -> None:
-        self._authenticate = authenticate
-
-    async def caller(self, request: Request) -> Caller:
-        return Caller(self._authenticate(request))
 
 
 def _routes(settings: Settings, routes: Sequence[Route]) -> Sequence[Route]:
@@ -220,7 +215,7 @@ def _management(
     check: Callable[[], Awaitable[object]],
     numbers: SharedMeasures,
     protocols: Sequence[Surface],
-    reports: Surface,
+    others: Sequence[Surface],
 ) -> list[Surface]:
     """Headgate's own surfaces, with the documents of all."""
     documents = {
@@ -233,8 +228,9 @@ def _management(
     ]
     services = Management(check, numbers, own, documents)
     surface = management_surface(services)
-    whole = surface._replace(routes=[*surface.routes, *reports.routes])
+    routes = [route for one in (surface, *others) for route in one.routes]
+    whole = surface._replace(routes=routes)
     text = openapi_document(whole, title="Headgate management", version=__version__)
     path = "/management/v1/openapi.json"
     own_services = services._replace(documents={**documents, path: msgspec.json.encode(text)})
-    return [management_surface(own_services), reports]
+    return [management_surface(own_services), *others]

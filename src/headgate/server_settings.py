@@ -16,7 +16,15 @@ from headgate.http.front import FrontOptions
 from headgate.http.origins import hosts_of
 from headgate.model.locations import normalize, scheme_of
 from headgate.model.separators import Governance, check_separator
-from headgate.settings import authorization, catalogs, object_stores, server, storage, store
+from headgate.settings import (
+    authentication,
+    authorization,
+    catalogs,
+    object_stores,
+    server,
+    storage,
+    store,
+)
 from headgate.settings.setting import Settings
 from headgate.storage.options import AzureOptions, Delegation, GcsOptions, S3Options, StorageOptions
 from headgate.workers.pool import PoolOptions
@@ -47,7 +55,6 @@ def shown_configs(settings: Settings) -> dict[str, object]:
     is_on = settings[authorization.AUTHORIZATION_ENABLED]
     admins = settings[authorization.SERVICE_ADMINS]
     return {
-        "gravitino.authenticators": ["simple"],
         "gravitino.authorization.enable": is_on,
         "gravitino.schema.separator": settings[catalogs.SCHEMA_SEPARATOR],
         **({"gravitino.authorization.serviceAdmins": admins} if is_on else {}),
@@ -76,13 +83,13 @@ def guard_options(settings: Settings) -> GuardOptions:
     """Whether rights are checked, and who may begin."""
     return GuardOptions(
         is_on=settings[authorization.AUTHORIZATION_ENABLED],
-        admins=frozenset(_listed(settings[authorization.SERVICE_ADMINS])),
+        admins=frozenset(listed(settings[authorization.SERVICE_ADMINS])),
     )
 
 
 def storage_options(settings: Settings) -> StorageOptions:
     """The stores that the operator configured; never taken from the environment of others."""
-    endpoints = tuple(_listed(settings[storage.STORAGE_ENDPOINTS]))
+    endpoints = tuple(listed(settings[storage.STORAGE_ENDPOINTS]))
     own = [settings[one] for one in ENDPOINTS]
     return StorageOptions(
         s3=_s3(settings),
@@ -103,7 +110,7 @@ def bootstrap_catalog(settings: Settings) -> CatalogEntity:
         settings[catalogs.BOOTSTRAP_CATALOG],
         warehouse.rstrip("/"),
         {SEPARATOR: settings[catalogs.SCHEMA_SEPARATOR]},
-        allowed_locations=tuple(_listed(settings[catalogs.BOOTSTRAP_ALLOWED_LOCATIONS])),
+        allowed_locations=tuple(listed(settings[catalogs.BOOTSTRAP_ALLOWED_LOCATIONS])),
         created_by="headgate",
     )
 
@@ -169,17 +176,26 @@ def real_location(location: str) -> str:
 
 
 def token_secret(settings: Settings) -> bytes:
-    """The key that signs tokens: the operator's, else one made on first start."""
-    given = settings[server.TOKEN_SECRET]
+    """The key that signs tokens of simple authentication: the operator's, else one of our own."""
+    given = settings[authentication.TOKEN_SECRET]
     if given:
         if len(given.encode()) < KEY_BYTES:
             raise BadSetting(
-                f"setting {server.TOKEN_SECRET.name!r} cannot be used",
+                f"setting {authentication.TOKEN_SECRET.name!r} cannot be used",
                 why=f"it is shorter than {KEY_BYTES} bytes",
                 fix="Use a long random text",
             )
         return given.encode()
-    return own_key(settings[store.DATA] / "keys" / "token.key")
+    return own_key(
+        settings[store.DATA] / "keys" / "token.key",
+        instead=authentication.TOKEN_SECRET.name,
+        lost="; or delete it: a new one is made, and all tokens become invalid",
+    )
+
+
+def random_bytes(count: int) -> bytes:
+    """Bytes that nobody can guess, for keys and secrets."""
+    return secrets.token_bytes(count)
 
 
 def uuids() -> Callable[[], str]:
@@ -202,8 +218,11 @@ def uuids() -> Callable[[], str]:
     return made().__next__
 
 
-def own_key(path: Path) -> bytes:
-    """The key in this file; made if it is not there. BadSetting says why that cannot be."""
+def own_key(path: Path, *, instead: str, lost: str = "") -> bytes:
+    """The key in this file; made if it is not there. BadSetting says why that cannot be.
+
+    `instead` is the setting that names another key, `lost` what to do if it cannot be restored.
+    """
     try:
         if not path.exists():
             _make_key(path)
@@ -212,13 +231,13 @@ def own_key(path: Path) -> bytes:
         raise BadSetting(
             f"the key {path} cannot be used",
             why=f"it cannot be read or made ({error.strerror or error})",
-            fix="Let this user write to that folder, or set token.secret",
+            fix=f"Let this user write to that folder, or set {instead}",
         ) from error
     if len(key) < KEY_BYTES:
         raise BadSetting(
             f"the key {path} cannot be used",
             why=f"it has {len(key)} bytes, and a safe one at least {KEY_BYTES}",
-            fix="Restore the file; or delete it: a new one is made, and all tokens become invalid",
+            fix=f"Restore the file{lost}",
         )
     return key
 
@@ -287,5 +306,6 @@ def _azure(settings: Settings) -> AzureOptions:
     )
 
 
-def _listed(text: str) -> list[str]:
+def listed(text: str) -> list[str]:
+    """What a text names, separated by commas."""
     return [one.strip() for one in text.split(",") if one.strip()]

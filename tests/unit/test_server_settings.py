@@ -15,10 +15,10 @@ def test_a_key_is_made_once(tmp_path: Path) -> None:
     """Only its owner can read it, and nothing lies beside it."""
     path = tmp_path / "keys" / "token.key"
 
-    key = own_key(path)
+    key = own_key(path, instead="token.secret")
 
     assert len(key) == KEY_BYTES
-    assert own_key(path) == key
+    assert own_key(path, instead="token.secret") == key
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(path.parent.iterdir()) == [path]
 
@@ -29,8 +29,8 @@ def test_a_key_that_is_too_short_is_refused(tmp_path: Path, size: int) -> None:
     path = tmp_path / "token.key"
     path.write_bytes(b"x" * size)
 
-    with pytest.raises(BadSetting, match=f"it has {size} bytes.*delete it: a new one is made"):
-        own_key(path)
+    with pytest.raises(BadSetting, match=f"it has {size} bytes.*Restore the file; or delete it"):
+        own_key(path, instead="token.secret", lost="; or delete it")
 
 
 def test_a_key_is_on_the_disk_before_it_has_its_name(
@@ -45,7 +45,7 @@ def test_a_key_is_on_the_disk_before_it_has_its_name(
             synced.append((os.fstat(file).st_size, path.exists()))
 
     monkeypatch.setattr(os, "fsync", noted)
-    own_key(path)
+    own_key(path, instead="token.secret")
 
     assert synced == [(KEY_BYTES, False)]
 
@@ -55,7 +55,7 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "keys").write_bytes(b"")
 
     with pytest.raises(BadSetting, match=r"cannot be read or made .*set token\.secret"):
-        own_key(tmp_path / "keys" / "token.key")
+        own_key(tmp_path / "keys" / "token.key", instead="token.secret")
 
 
 def test_a_folder_for_tables_is_looked_at_and_not_made(tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ class MasterKey:
             raise BadSetting(
                 f"{about} cannot be opened",
                 why=f"it was sealed with master key {id.hex()}, and this one is {self.id.hex()}",
-                fix="Give all nodes of a store the same master key",
+                fix="Give all nodes of a store the same master key; if it is lost, run "
+                "`headgate token rotate-keys --drop-old`",
             )
         try:
             return AESGCM(self._key).decrypt(nonce, sealed[len(id + nonce) :], about.encode())

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from headgate.application import load_application
+from headgate.authentication import believes_everybody, check_authentication
 from headgate.cli import logs
 from headgate.cli.banner import banner, is_in_memory, unused_warehouse
 from headgate.cli.options import Run, shared
@@ -20,7 +21,7 @@ from headgate.errors import BadSetting, HeadgateError
 from headgate.http.front import Front
 from headgate.http.origins import is_loopback
 from headgate.server.serving import serve as serve_application
-from headgate.server_settings import check_endpoints, check_warehouse, lake_options, token_secret
+from headgate.server_settings import check_endpoints, check_warehouse, lake_options
 from headgate.settings import catalogs, server, store
 from headgate.settings.loading import restore
 from headgate.settings.setting import Settings
@@ -49,11 +50,13 @@ def serve(run: Run, *, insecure: bool) -> None:
     """Serve the catalog until SIGTERM or SIGINT."""
     settings = run.settings
     host = settings[server.HTTP_HOST]
-    if not (insecure or is_loopback(host)):
+    if not (insecure or is_loopback(host)) and believes_everybody(settings):
         raise BadSetting(
             f"the server cannot listen on {host!r}",
-            why="it believes whoever asks, and others than this machine could ask",
-            fix="Listen on 127.0.0.1, or say --insecure",
+            why="it believes whoever asks, or lets everybody do everything, and others than this "
+            "machine could ask",
+            fix="Listen on 127.0.0.1; or set authentication.methods to others than simple, and "
+            "authorization.enabled; or say --insecure",
         )
     check_settings(settings)
     with _folder_for(settings) as used:
@@ -107,8 +110,7 @@ def check_settings(settings: Settings) -> None:
     check_endpoints(settings)
     if settings[catalogs.BOOTSTRAP] and not settings[server.READ_ONLY]:
         check_warehouse(settings)
-    if settings[server.TOKEN_SECRET]:
-        token_secret(settings)
+    check_authentication(settings)
     if is_in_memory(settings) and settings[server.HTTP_PROCESSES] > 1:
         raise BadSetting(
             f"{settings[server.HTTP_PROCESSES]} processes cannot be used",

@@ -26,6 +26,7 @@ READ_HEADERS = frozenset(
         b"idempotency-key",
         b"if-none-match",
         b"origin",
+        b"x-gravitino-active-roles",
         b"x-iceberg-access-delegation",
     }
 )

@@ -13,6 +13,7 @@ SERVICE_ADMINS = Setting(
     name="authorization.service-admins",
     type=str,
     default="",
+    default_help="nobody",
     help="Users who may make metalakes, and own those without an owner; separated by commas.",
     aliases=("gravitino.authorization.serviceAdmins",),
 )

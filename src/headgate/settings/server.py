@@ -81,14 +81,6 @@ PLANNING_PROCESSES = Setting(
     most=PLANNING_PROCESSES_MAX,
     help="How many processes of their own plan scans for clients.",
 )
-TOKEN_SECRET = Setting(
-    name="token.secret",
-    type=str,
-    default="",
-    default_help="a key made on first start in `keys` of the data directory",
-    help="The key that signs tokens. Nodes on different machines need the same one.",
-    secret=True,
-)
 LOG_LEVEL = Setting(
     name="log.level",
     type=str,

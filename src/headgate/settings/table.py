@@ -3,6 +3,20 @@
 from itertools import chain
 from typing import Any
 
+from headgate.settings.authentication import (
+    MASTER_KEY,
+    MASTER_KEY_FILE,
+    METHODS,
+    OIDC_ALGORITHMS,
+    OIDC_AUDIENCE,
+    OIDC_CLOCK_SKEW,
+    OIDC_GROUPS_CLAIM,
+    OIDC_ISSUERS,
+    OIDC_PRINCIPAL_CLAIM,
+    SESSION_SECONDS,
+    TOKEN_SECONDS,
+    TOKEN_SECRET,
+)
 from headgate.settings.authorization import AUTHORIZATION_ENABLED, SERVICE_ADMINS
 from headgate.settings.catalogs import (
     ANSWERS_CACHE_BYTES,
@@ -52,7 +66,6 @@ from headgate.settings.server import (
     LOG_LEVEL,
     PLANNING_PROCESSES,
     READ_ONLY,
-    TOKEN_SECRET,
 )
 from headgate.settings.setting import Setting
 from headgate.settings.storage import (
@@ -91,10 +104,23 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         HTTP_BODY_BYTES,
         READ_ONLY,
         PLANNING_PROCESSES,
-        TOKEN_SECRET,
         LOG_LEVEL,
         LOG_ACCESS,
         LOG_FORMAT,
+    ),
+    "Authentication": (
+        METHODS,
+        TOKEN_SECRET,
+        TOKEN_SECONDS,
+        SESSION_SECONDS,
+        OIDC_ISSUERS,
+        OIDC_AUDIENCE,
+        OIDC_CLOCK_SKEW,
+        OIDC_PRINCIPAL_CLAIM,
+        OIDC_GROUPS_CLAIM,
+        OIDC_ALGORITHMS,
+        MASTER_KEY,
+        MASTER_KEY_FILE,
     ),
     "Authorization": (AUTHORIZATION_ENABLED, SERVICE_ADMINS),
     "Catalogs": (

@@ -1,6 +1,7 @@
 """Lakes for tests: nodes on one database in memory, real local files, requests without sockets."""
 
 import json
+from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,13 +11,16 @@ from uuid import UUID, uuid4
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import bootstrap
 from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
+from headgate.catalog.guards import Guard, GuardOptions
 from headgate.catalog.lake import Lake, LakeOptions
 from headgate.catalog.openings import Opened
 from headgate.catalog.reports import Reports
 from headgate.errors import HeadgateError
+from headgate.http.authentication.authenticator import Authenticator, Methods
+from headgate.http.authentication.simple_tokens import SimpleTokens
+from headgate.http.authentication.token_endpoint import SimpleGranter, TokenEndpoint
 from headgate.http.iceberg.routes import ROUTES
 from headgate.http.iceberg.service import Service
-from headgate.http.iceberg.tokens import Tokens, simple_authentication
 from headgate.http.problems import ICEBERG
 from headgate.http.request import Request, Response
 from headgate.http.router import Match, Router, Surface
@@ -29,6 +33,7 @@ from headgate.testing.kernels import Rig, Snapshot, snapshot
 from tests.unit.catalog.outside import CountingStorage, FakePlanner, InlineWorkers
 
 OPTIONS = LakeOptions()
+UNGUARDED = GuardOptions()
 LOCAL = StorageOptions(local_sync=False)
 SECRET = b"a secret of thirty-two bytes 123"
 METALAKE, CATALOG = "default", "main"
@@ -73,19 +78,30 @@ class Answer(NamedTuple):
 class Node:
     """One server process, without a port."""
 
-    def __init__(self, world: "World", kernel: Kernel, options: LakeOptions) -> None:
+    def __init__(
+        self, world: "World", kernel: Kernel, options: LakeOptions, guard: GuardOptions
+    ) -> None:
         self.kernel = kernel
         self.storage = CountingStorage(StorageGateway(world.storage, kernel.clock))
         self.planner = FakePlanner()
         self.workers = InlineWorkers()
-        self.lake = Lake(kernel, self.storage, self.planner, self.workers, world.new_uuid, options)
+        self.guard = Guard(kernel, guard)
+        self.lake = Lake(
+            kernel,
+            self.storage,
+            self.planner,
+            self.workers,
+            world.new_uuid,
+            options,
+            guard=self.guard,
+        )
         self.reports = Reports(self.lake)
-        self.tokens = Tokens(SECRET, kernel.clock)
+        self.tokens = SimpleTokens(SECRET, kernel.clock)
         service = Service(
             lake=self.lake,
             reports=self.reports,
-            tokens=self.tokens,
-            authenticate=simple_authentication(self.tokens),
+            tokens=TokenEndpoint(SimpleGranter(self.tokens)),
+            authenticate=Authenticator(Methods(self.tokens), kernel.clock).caller,
             answers=Cache(1 << 20),
             metalake=METALAKE,
             catalog=CATALOG,
@@ -106,6 +122,7 @@ class Node:
         key: UUID | None = None,
         headers: Mapping[str, str] | None = None,
         catalog: str = f"{METALAKE}.{CATALOG}",
+        user: str = "",
     ) -> Answer:
         """Answer a request as a server would. Paths that begin with a slash are whole ones."""
         path, _, query = path.partition("?")
@@ -117,6 +134,8 @@ class Node:
         request = Request(method, path, match.params, query, dict(headers or {}), raw)
         if key is not None:
             request.headers["idempotency-key"] = str(key)
+        if user:
+            request.headers["authorization"] = basic(user)
         try:
             response = await match.route.handler(self.service, request)
         except HeadgateError as error:
@@ -178,13 +197,16 @@ class World:
         self.new_uuid: Callable[[], str] = lambda: str(uuid4())
 
     async def node(
-        self, options: LakeOptions = OPTIONS, commit: CommitOptions = CommitOptions()
+        self,
+        options: LakeOptions = OPTIONS,
+        commit: CommitOptions = CommitOptions(),
+        guard: GuardOptions = UNGUARDED,
     ) -> Node:
         """Another node; it knows nothing yet."""
         kernel = await self.rig.open(types=CATALOG_TYPES, commit=commit)
         if not self.nodes:
             await bootstrap(kernel, METALAKE, CatalogEntity(0, CATALOG, self.warehouse, {}))
-        node = Node(self, kernel, options)
+        node = Node(self, kernel, options, guard)
         self.nodes.append(node)
         return node
 
@@ -212,6 +234,11 @@ async def opened_world(folder: Path, storage: StorageOptions = LOCAL) -> AsyncIt
 def call(key: UUID | None = None, catalog: CatalogName = MAIN) -> Call:
     """A call of nobody in particular."""
     return Call(catalog, key=key.bytes if key else b"")
+
+
+def basic(user: str) -> str:
+    """The header by which a request says who sends it."""
+    return f"Basic {b64encode(f'{user}:'.encode()).decode()}"
 
 
 def new_table(name: str = "t", **more: Any) -> dict[str, Any]:

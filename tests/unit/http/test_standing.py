@@ -9,6 +9,7 @@ import pytest
 
 import headgate.http
 from headgate.errors import BackendUnavailable, NotFound
+from headgate.http.authentication import active_roles
 from headgate.http.front import Front
 from headgate.http.iceberg import delegation
 from headgate.http.measures import Measures
@@ -216,12 +217,14 @@ async def test_a_ground_that_cannot_be_looked_at_does_not_hold(
 def test_no_handler_reads_a_header_that_answers_are_not_told_apart_by() -> None:
     """Or an answer for one of its values would be given for another."""
     package = Path(headgate.http.__file__).parent
-    sources = [path.read_text() for path in (package / "iceberg").glob("*.py")]
+    folders = ("authentication", "gravitino", "iceberg")
+    sources = [path.read_text() for one in folders for path in (package / one).glob("*.py")]
+    named = {"DELEGATION": delegation.DELEGATION, "ACTIVE_ROLES": active_roles.ACTIVE_ROLES}
     read = {
-        name if quote else getattr(delegation, name).lower()
+        name if quote else named[name].lower()
         for source in sources
         for quote, name in re.findall(r'headers(?:\.get\(|\[)("?)([\w-]+)', source)
     }
 
-    assert {"authorization", "if-none-match", delegation.DELEGATION} <= read
+    assert {"authorization", "if-none-match", *named.values()} <= read
     assert {name.encode() for name in read} <= READ_HEADERS

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import BadSetting
+from headgate.settings.authentication import TOKEN_SECRET
 from headgate.settings.loading import load
-from headgate.settings.server import HTTP_BODY_BYTES, LOG_LEVEL, READ_ONLY, TOKEN_SECRET
+from headgate.settings.server import HTTP_BODY_BYTES, LOG_LEVEL, READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.settings.store import (
     BACKEND,

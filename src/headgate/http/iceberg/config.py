@@ -2,13 +2,12 @@
 
 from urllib.parse import quote
 
-from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import list_catalogs
 from headgate.catalog.openings import Opened
 from headgate.errors import CatalogNotFound
 from headgate.http.iceberg.payloads import CatalogConfig
 from headgate.http.iceberg.service import Service, catalog_name, prefix_of, separator_of
-from headgate.http.iceberg.tokens import issue_token
 from headgate.http.request import Request, Response, json_response
 from headgate.http.router import Handler
 from headgate.limits import OPERATION_LIFETIME_MS
@@ -34,23 +33,24 @@ def config_handler(endpoints: list[str]) -> Handler:
 
 async def _open(service: Service, request: Request) -> Opened:
     """The catalog that is named; else the default one, or the only one there is."""
-    principal = service.authenticate(request)
+    caller = await service.authenticate(request)
+    request.principal = caller.name
     warehouse = request.first("warehouse")
     if warehouse:
         return await service.lake.open(
-            Call(catalog_name(service, quote(warehouse, safe="")), Caller(principal))
+            Call(catalog_name(service, quote(warehouse, safe="")), caller)
         )
     try:
         name = CatalogName(service.metalake, service.catalog)
-        return await service.lake.open(Call(name, Caller(principal)))
+        return await service.lake.open(Call(name, caller))
     except CatalogNotFound:
         catalogs = await list_catalogs(service.lake.kernel, service.metalake)
         if len(catalogs) != 1:
             raise
         only = CatalogName(service.metalake, catalogs[0].name)
-        return await service.lake.open(Call(only, Caller(principal)))
+        return await service.lake.open(Call(only, caller))
 
 
 async def get_token(service: Service, request: Request) -> Response:
     """A token for a client."""
-    return issue_token(service.tokens, request)
+    return await service.tokens.answer(request)

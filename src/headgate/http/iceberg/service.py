@@ -1,7 +1,7 @@
 """What the handlers of the Iceberg protocol work with, and how they read the names in a request."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from urllib.parse import quote
 from uuid import UUID
@@ -14,7 +14,7 @@ from headgate.catalog.openings import Opened
 from headgate.catalog.paging import Paging, decode_token
 from headgate.catalog.reports import Reports
 from headgate.errors import BadRequest
-from headgate.http.iceberg.tokens import Tokens
+from headgate.http.authentication.token_endpoint import TokenEndpoint
 from headgate.http.request import Request
 from headgate.kernel.cache import Cache
 from headgate.limits import PAGE_ENTRIES, WIRE_NAMES_KNOWN_MAX
@@ -27,8 +27,8 @@ class Service(msgspec.Struct, frozen=True):
 
     lake: Lake
     reports: Reports
-    tokens: Tokens
-    authenticate: Callable[[Request], str]
+    tokens: TokenEndpoint
+    authenticate: Callable[[Request], Awaitable[Caller]]
     answers: Cache
     """Bodies of answers that depend on nothing but the state of a table."""
     metalake: str
@@ -53,17 +53,18 @@ def prefix_of(name: CatalogName) -> str:
     return quote(str(name), safe="")
 
 
-def call_of(service: Service, request: Request) -> Call:
+async def call_of(service: Service, request: Request) -> Call:
     """The call that a request makes."""
     name = catalog_name(service, request.params["prefix"])
-    request.principal = service.authenticate(request)
+    caller = await service.authenticate(request)
+    request.principal = caller.name
     key = _key(request)
-    return Call(name, Caller(request.principal), key, _fingerprint(request) if key else "")
+    return Call(name, caller, key, _fingerprint(request) if key else "", request.id)
 
 
 async def open_catalog(service: Service, request: Request) -> Opened:
     """The catalog in the path of a request, as it is now."""
-    opened = await service.lake.open(call_of(service, request))
+    opened = await service.lake.open(await call_of(service, request))
     request.ground = opened.heads
     return opened
 

@@ -12,9 +12,10 @@ from headgate.errors import (
     OutcomeUnknown,
     Overloaded,
 )
+from headgate.http.authentication.simple_tokens import SimpleTokens
 from headgate.http.iceberg.routes import ROUTES
-from headgate.http.iceberg.tokens import LIFETIME_SECONDS, Tokens
 from headgate.http.problems import ICEBERG
+from headgate.limits import TOKEN_SECONDS
 from headgate.testing.faults import Fault
 from headgate.testing.manual_clock import START_MS, ManualClock
 from tests.unit.catalog.lakes import (
@@ -301,7 +302,7 @@ async def test_what_can_go_wrong_everywhere(world: World, furnished: Node, route
         answer = await furnished.send(route.method, path, body, catalog=catalog)
         assert answer.error[:2] == NO_WAREHOUSE
         assert answer.error[2].startswith(message)
-    old = Tokens(SECRET, ManualClock(START_MS - 1_000 * LIFETIME_SECONDS)).issue("me")
+    old = SimpleTokens(SECRET, ManualClock(START_MS - 1_000 * TOKEN_SECONDS)).issue("me")
     headers = {"authorization": f"Bearer {old}"}
     answer = await furnished.send(route.method, path, body, headers=headers)
     assert answer.error[:2] == (401, "NotAuthorizedException")

@@ -7,8 +7,10 @@ import jwt
 import pytest
 
 from headgate.errors import NotAuthenticated
-from headgate.http.iceberg.tokens import EXCHANGE, LIFETIME_SECONDS, Tokens
+from headgate.http.authentication.simple_tokens import SimpleTokens
+from headgate.http.authentication.token_endpoint import EXCHANGE
 from headgate.kernel.records import PointerKey
+from headgate.limits import TOKEN_SECONDS
 from headgate.testing.manual_clock import ManualClock
 from tests.unit.catalog.lakes import SECRET, Answer, Node, call
 
@@ -52,7 +54,7 @@ async def test_a_token_for_client_credentials(node: Node) -> None:
     assert answer.json | {"access_token": ""} == {
         "access_token": "",
         "token_type": "bearer",
-        "expires_in": LIFETIME_SECONDS,
+        "expires_in": TOKEN_SECONDS,
         "issued_token_type": ACCESS,
         "scope": "catalog",
     }
@@ -72,7 +74,7 @@ async def test_credentials_may_come_in_the_header(node: Node) -> None:
 async def test_a_token_in_exchange_for_another(node: Node) -> None:
     """It lives from now on; the user is the same."""
     old = (await ask(node, CREDENTIALS)).json["access_token"]
-    node.kernel.clock.advance(1_000 * (LIFETIME_SECONDS - 1))  # type: ignore[attr-defined]
+    node.kernel.clock.advance(1_000 * (TOKEN_SECONDS - 1))  # type: ignore[attr-defined]
     exchange = {"grant_type": EXCHANGE, "subject_token": old, "subject_token_type": ACCESS}
     answer = await ask(node, exchange)
     node.kernel.clock.advance(2_000)  # type: ignore[attr-defined]
@@ -130,7 +132,7 @@ async def test_users_are_believed(node: Node) -> None:
 def test_tokens_of_others_are_not_ours() -> None:
     """Another secret, no signature, another issuer, no user: as if there were none."""
     clock = ManualClock()
-    tokens = Tokens(SECRET, clock)
+    tokens = SimpleTokens(SECRET, clock)
     soon = clock.wall_ms() // 1_000 + 60
     claims = {"sub": "me", "exp": soon, "iss": "headgate"}
     foreign = [
@@ -150,9 +152,9 @@ def test_tokens_of_others_are_not_ours() -> None:
 def test_a_token_ends_to_the_second() -> None:
     """One second before it is good, and then it is not."""
     clock = ManualClock()
-    tokens = Tokens(SECRET, clock)
+    tokens = SimpleTokens(SECRET, clock)
     token = tokens.issue("me")
-    clock.advance(1_000 * (LIFETIME_SECONDS - 1))
+    clock.advance(1_000 * (TOKEN_SECONDS - 1))
     assert tokens.read(token) is not None
     clock.advance(1_000)
     with pytest.raises(NotAuthenticated, match="expired"):
