@@ -15,7 +15,7 @@ from headgate.catalog.entities import MetalakeEntity
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import IDS, NamesDraft, place_of
-from headgate.catalog.objects import FoundObject, ObjectName, absent, find_object
+from headgate.catalog.objects import LOCATED, FoundObject, ObjectName, absent, find_object
 from headgate.catalog.openings import Heads
 from headgate.catalog.principals import Sort, principal_of, require_principal
 from headgate.kernel.draft import Draft
@@ -57,8 +57,7 @@ async def set_owner(
             own_metalake(draft, id)
         else:
             _own(draft, found, id)
-        to = {"to": owner, "to_kind": sort.word}
-        draft.note(metalake.call.note("set-owner", _word(found.kind), found.names, **to))
+        draft.note(_note(found, {"owner": owner, "owner-kind": sort.word}))
 
     await found.metalake.commit(found.pointer, attempt)
 
@@ -83,6 +82,12 @@ def _own(draft: Draft, found: FoundObject, owner: int) -> None:
     names.put(*place, msgspec.structs.replace(entry, owner=owner))
 
 
-def _word(kind: ObjectType) -> str:
-    """The kind of an object in the change log, where a schema is a namespace."""
-    return "namespace" if kind is ObjectType.SCHEMA else str(kind.name).lower()
+def _note(found: FoundObject, more: dict[str, str]) -> dict[str, object]:
+    """What the change log says: the names below the catalog, and a schema is a namespace there."""
+    kind, names = found.kind, found.names
+    if kind is ObjectType.METALAKE:
+        names = (found.metalake.name,)
+    elif kind & LOCATED and kind is not ObjectType.CATALOG:
+        names = names[1:]
+    word = "namespace" if kind is ObjectType.SCHEMA else str(kind.name).lower()
+    return found.metalake.call.note("set-owner", word, names, **more)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.catalog.guarded import Guarded, give_owner, guarded_node
 from tests.unit.catalog.lakes import Node, World, opened_world
 
 
@@ -21,3 +22,17 @@ async def node(world: World) -> Node:
     node = await world.node()
     await node.namespace("a")
     return node
+
+
+@pytest.fixture
+async def guarded(world: World, node: Node) -> Guarded:
+    """A node that checks rights, in a metalake that has an owner."""
+    guarded = await guarded_node(world)
+    await give_owner(guarded)
+    return guarded
+
+
+@pytest.fixture
+async def other(world: World, guarded: Guarded) -> Guarded:
+    """Another such node on the same database."""
+    return await guarded_node(world)
