@@ -6,84 +6,37 @@ from typing import Any
 
 import msgspec
 
+from headgate.catalog import catalog_commits
 from headgate.catalog.calls import Call, Caller, CatalogName
-from headgate.catalog.entities import CatalogEntity, Entry, Kind
-from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names, NamesDraft
+from headgate.catalog.catalog_commits import absent, add_catalog, remove_catalog
+from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR, check_flat, check_nesting
 from headgate.catalog.openings import CATALOG_POINTER, head_pointer
-from headgate.catalog.purging import PURGE
-from headgate.catalog.reservations import held_by, release
 from headgate.catalog.territories import (
     HAVE_CATALOGS,
     check_elsewhere,
     places_of,
-    settle,
-    with_catalog,
 )
 from headgate.errors import (
-    BadRequest,
     CatalogExists,
-    CatalogNotFound,
     Conflict,
-    LocationTaken,
-    PointerSealed,
     RealmExists,
 )
-from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState
 from headgate.kernel.records import PointerKey
-from headgate.model.names import check_name
 
 OPERATOR = "operator"
 """Who changes catalogs, if nobody else is named."""
 
 
 async def create_catalog(kernel: Kernel, metalake: str, new: CatalogEntity) -> CatalogEntity:
-    """Add a catalog: first what nobody can reach yet, then its name."""
-    check_name(new.name)
-    if "." in new.name:
-        raise BadRequest(
-            f"Invalid catalog name: {new.name}", why="it has a dot", fix="Choose another name"
-        )
-    places = places_of(new)
+    """Add a catalog."""
     realm = await kernel.realms.get(metalake)
     call = Call(CatalogName(realm.name, new.name), Caller(new.created_by))
-    await check_elsewhere(kernel, realm.id, places)
-    id = kernel.ids.next()
-    await kernel.realm(realm.id).create_pointers([head_pointer(id)])
-
-    def attempt(draft: Draft) -> CatalogEntity:
-        names = NamesDraft(draft)
-        if names.find(ROOT, CATALOGS, new.name) is not None:
-            raise CatalogExists(f"Catalog already exists: {call.catalog}")
-        settle(draft, id, (), places)
-        entity = msgspec.structs.replace(new, id=id, created_ms=draft.now_ms)
-        names.add(ROOT, CATALOGS, new.name, Entry(Kind.CATALOG, id, draft.stage(entity)))
-        draft.note(call.note("create", "catalog", [new.name]))
-        return entity
-
-    made = await _commit(kernel, realm, attempt)
-    try:
-        await check_elsewhere(kernel, realm.id, places)  # one may have come meanwhile
-    except LocationTaken:
-        with suppress(Conflict):  # somebody uses it already: neither purges what both have
-            await delete_catalog(kernel, call.catalog, by=new.created_by)
-        raise
-    return made
-
-
-async def _commit(
-    kernel: Kernel, realm: Realm, attempt: Callable[[Draft], CatalogEntity]
-) -> CatalogEntity:
-    """Change the catalogs of a metalake; an error names the one that is in the way."""
-    handle = kernel.realm(realm.id)
-    try:
-        return await handle.commit(CATALOG_POINTER, attempt)
-    except LocationTaken as taken:
-        [head] = await handle.heads(CATALOG_POINTER)
-        raise await with_catalog(realm.name, head, taken) from taken
+    return await add_catalog(kernel, realm, call, new)
 
 
 async def list_catalogs(kernel: Kernel, metalake: str) -> list[CatalogEntity]:
@@ -116,60 +69,16 @@ async def find_catalog(kernel: Kernel, name: CatalogName) -> CatalogEntity:
         head.index(NAMES), lambda tree: Names(tree).find(ROOT, CATALOGS, name.catalog)
     )
     if entry is None:
-        raise _absent(name)
+        raise absent(Call(name))
     return await head.get(entry.object, CatalogEntity)
 
 
 async def delete_catalog(kernel: Kernel, name: CatalogName, *, by: str = OPERATOR) -> CatalogEntity:
-    """Take an empty catalog out of its metalake: first nobody can use it, then its name is free.
-
-    If it stops half-way, the catalog serves nobody, and deleting it again completes it.
-    """
+    """Take an empty catalog out of its metalake."""
     gone = await find_catalog(kernel, name)
-    realm = kernel.realm((await kernel.realms.get(name.metalake)).id)
-
-    def close(draft: Draft) -> None:
-        _check_empty(draft, name)
-        draft.seal()
-
-    def forget(draft: Draft) -> None:
-        names = NamesDraft(draft)
-        entry = names.find(ROOT, CATALOGS, name.catalog)
-        if entry is None or entry.id != gone.id:
-            return  # somebody else was faster
-        last = draft.fetch(entry.object, CatalogEntity)
-        names.remove(ROOT, CATALOGS, name.catalog, entry)
-        release(draft, held_by(draft, places_of(last), last.id))
-        draft.discard(entry.object)
-        draft.note(Call(name, Caller(by)).note("delete", "catalog", [name.catalog]))
-
-    with suppress(PointerSealed):  # it was begun before
-        await realm.commit(head_pointer(gone.id), close)
-    await realm.commit(CATALOG_POINTER, forget)
+    realm = await kernel.realms.get(name.metalake)
+    await remove_catalog(kernel, realm, Call(name, Caller(by)), gone)
     return gone
-
-
-def _check_empty(draft: Draft, name: CatalogName) -> None:
-    found = Names(draft.index(NAMES)).first_below(ROOT)
-    if found is not None:
-        raise Conflict(
-            f"Catalog is not empty: {name}",
-            why=f"it has the namespace {found[1]}, and perhaps others",
-            fix="Drop its tables, views and namespaces first",
-        )
-    if next(draft.index(PURGE).scan(b"", None), None) is not None:
-        raise Conflict(
-            f"Catalog is not empty: {name}",
-            why="files of dropped tables are still to be deleted",
-            fix="Try again when a server has done that",
-        )
-
-
-def _absent(name: CatalogName) -> CatalogNotFound:
-    return CatalogNotFound(
-        f"Catalog does not exist: {name}",
-        fix=f"`headgate catalog list --metalake {name.metalake}` shows those that do",
-    )
 
 
 async def alter_catalog(
@@ -199,25 +108,8 @@ async def change_catalog(
     kernel: Kernel, call: Call, change: Callable[[CatalogEntity], CatalogEntity]
 ) -> CatalogEntity:
     """Change a catalog by a pure function of what it is."""
-    name = call.catalog
-
-    def attempt(draft: Draft) -> CatalogEntity:
-        names = NamesDraft(draft)
-        entry = names.find(ROOT, CATALOGS, name.catalog)
-        if entry is None:
-            raise _absent(name)
-        old = draft.fetch(entry.object, CatalogEntity)
-        new = change(old)
-        if new.allowed_locations != old.allowed_locations:
-            settle(draft, old.id, places_of(old), places_of(new))
-        if new != old:
-            moved = msgspec.structs.replace(entry, object=draft.stage(new))
-            names.put(ROOT, CATALOGS, name.catalog, moved)
-            draft.discard(entry.object)
-            draft.note(call.note("alter", "catalog", [name.catalog]))
-        return new
-
-    return await _commit(kernel, await kernel.realms.get(name.metalake), attempt)
+    realm = await kernel.realms.get(call.catalog.metalake)
+    return await catalog_commits.change_catalog(kernel, realm, call, change)
 
 
 async def _check(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headgate.catalog import catalogs, holders, territories
+from headgate.catalog import catalog_commits, catalogs, holders, territories
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import alter_catalog, create_catalog, delete_catalog, list_catalogs
 from headgate.catalog.entities import CatalogEntity
@@ -112,7 +112,8 @@ async def test_two_metalakes_take_a_place_at_once(
         name, changes = CatalogName(metalake, "old"), {"allowed_locations": ("/x",)}
         return alter_catalog(taker.kernel, name, changes, ":")
 
-    monkeypatch.setattr(catalogs, "check_elsewhere", together)
+    for module in (catalogs, catalog_commits):
+        monkeypatch.setattr(module, "check_elsewhere", together)
     done = await asyncio.gather(
         taking(node, METALAKE), taking(other, "other"), return_exceptions=True
     )
@@ -140,7 +141,7 @@ async def test_a_new_catalog_that_is_in_use_already_is_not_taken_back(
             await node.made("namespaces", {"namespace": ["a"]}, catalog="new")
             raise LocationTaken("Location is taken: /x")
 
-    monkeypatch.setattr(catalogs, "check_elsewhere", taken_at_last)
+    monkeypatch.setattr(catalog_commits, "check_elsewhere", taken_at_last)
     with pytest.raises(LocationTaken, match="/x"):
         await create_catalog(node.kernel, METALAKE, catalog("new", "/x"))
 

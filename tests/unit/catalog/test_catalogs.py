@@ -175,5 +175,5 @@ async def test_the_log_says_who_changed_a_catalog(node: Node) -> None:
     notes = [group.note async for commit in log for group in commit.groups]
     assert notes[1:] == [
         {"do": do, "kind": "catalog", "name": ["c"], "by": by}
-        for do, by in (("create", "ann"), ("alter", "bob"), ("delete", "operator"))
+        for do, by in (("create", "ann"), ("alter", "bob"), ("drop", "operator"))
     ]
