@@ -11,6 +11,7 @@ import msgspec
 from headgate import __version__
 from headgate.authentication import Authentication, open_authentication, shown_methods
 from headgate.catalog.catalogs import bootstrap
+from headgate.catalog.changes import ChangeLog
 from headgate.catalog.guards import Guard
 from headgate.catalog.lake import Lake
 from headgate.catalog.large_metadata import WORKER as METADATA
@@ -20,6 +21,7 @@ from headgate.catalog.reports import Reports
 from headgate.catalog.separator_changes import settle_separator
 from headgate.clock import SystemClock
 from headgate.errors import Forbidden
+from headgate.http.audit_log import AuditLog
 from headgate.http.authentication.revocation import RevocationServices, revocation_surface
 from headgate.http.cache_measures import cache_samples
 from headgate.http.front import Front
@@ -30,6 +32,7 @@ from headgate.http.gravitino.service import Gravitino
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.iceberg.service import Service
 from headgate.http.kernel_measures import kernel_samples, lake_samples
+from headgate.http.management.changes import ChangeServices, change_surface
 from headgate.http.management.database_file import file_check
 from headgate.http.management.reports import ReportServices, report_surface
 from headgate.http.management.routes import management_surface
@@ -45,6 +48,7 @@ from headgate.kernel.kernel import Kernel
 from headgate.planning.planner import WORKER as PLANNING
 from headgate.planning.planner import Planner
 from headgate.server_settings import (
+    audit_file,
     bootstrap_catalog,
     check_writable,
     front_options,
@@ -56,6 +60,7 @@ from headgate.server_settings import (
     storage_options,
     uuids,
 )
+from headgate.settings.audit import AUDIT_SAMPLING
 from headgate.settings.authorization import AUTHORIZATION_ENABLED
 from headgate.settings.catalogs import (
     ANSWERS_CACHE_BYTES,
@@ -68,7 +73,7 @@ from headgate.settings.server import READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.worker_files import WorkerFiles
-from headgate.wiring import database_file, entropy, open_kernel
+from headgate.wiring import chance, database_file, entropy, open_kernel
 from headgate.workers.pool import PoolOptions, WorkerPool
 
 ICEBERG_PREFIX, GRAVITINO_PREFIX = "/iceberg", "/api"
@@ -99,7 +104,8 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
                 kernel, settings[SCHEMA_SEPARATOR], writable=not settings[READ_ONLY]
             )
             authentication = await open_authentication(settings, kernel, stack)
-            service = await _iceberg(settings, kernel, authentication, stack)
+            audit = _audit(settings, measures, stack)
+            service = await _iceberg(settings, kernel, authentication, audit, stack)
             measures.add_source(lambda: lake_samples(service.lake))
             measures.add_source(lambda: cache_samples("answers", service.answers.statistics()))
             check = _check(settings, kernel)
@@ -112,7 +118,11 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             ]
             reports = report_surface(ReportServices(service.lake, service.reports))
             revocation = revocation_surface(RevocationServices(kernel, authentication.tokens))
-            own = _management(settings, check, numbers, protocols, [reports, revocation])
+            changes = change_surface(
+                ChangeServices(service.lake, ChangeLog(kernel), service.authenticate)
+            )
+            others = [reports, revocation, changes]
+            own = _management(settings, check, numbers, protocols, others)
             yield [*protocols, *own, Surface("", ROOT_ROUTES, gravitino, GRAVITINO)]
 
     return Front(opening, clock, measures, seed=entropy(), options=front_options(settings))
@@ -129,8 +139,22 @@ async def _bootstrap(settings: Settings, kernel: Kernel) -> None:
     await bootstrap(kernel, metalake, first, check)
 
 
+def _audit(settings: Settings, measures: Measures, stack: AsyncExitStack) -> AuditLog | None:
+    """What records decisions, if they are to be recorded."""
+    file = audit_file(settings)
+    if file is None:
+        return None
+    audit = stack.enter_context(AuditLog(file, settings[AUDIT_SAMPLING], chance()))
+    measures.add_source(audit.samples)
+    return audit
+
+
 async def _iceberg(
-    settings: Settings, kernel: Kernel, authentication: Authentication, stack: AsyncExitStack
+    settings: Settings,
+    kernel: Kernel,
+    authentication: Authentication,
+    audit: AuditLog | None,
+    stack: AsyncExitStack,
 ) -> Service:
     """What the handlers of Iceberg's protocol work with; closed with the stack."""
     storage = storage_options(settings)
@@ -150,6 +174,7 @@ async def _iceberg(
         uuids(),
         lake_options(settings),
         guard=Guard(kernel, guard_options(settings), authentication.confirming),
+        audit=audit,
     )
     stack.push_async_callback(lake.purges.close)
     reports = Reports(lake, stored=not settings[READ_ONLY])

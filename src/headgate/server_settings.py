@@ -12,11 +12,13 @@ from headgate.catalog.guards import GuardOptions
 from headgate.catalog.lake import LakeOptions
 from headgate.catalog.nesting import SEPARATOR
 from headgate.errors import BadRequest, BadSetting
+from headgate.http.audit_file import AuditFile
 from headgate.http.front import FrontOptions
 from headgate.http.origins import hosts_of
 from headgate.model.locations import normalize, scheme_of
 from headgate.model.separators import Governance, check_separator
 from headgate.settings import (
+    audit,
     authentication,
     authorization,
     catalogs,
@@ -85,6 +87,20 @@ def guard_options(settings: Settings) -> GuardOptions:
         is_on=settings[authorization.AUTHORIZATION_ENABLED],
         admins=frozenset(listed(settings[authorization.SERVICE_ADMINS])),
     )
+
+
+def audit_file(settings: Settings) -> AuditFile | None:
+    """Where decisions are recorded, open; None if nowhere."""
+    place = settings[audit.AUDIT_FILE]
+    if place == "none" or not (place or settings[authorization.AUTHORIZATION_ENABLED]):
+        return None
+    data = settings[store.DATA]
+    path = Path(place).expanduser().absolute() if place else data / "audit.log"
+    file = AuditFile(None if place == "-" else path)
+    if not place:
+        data.mkdir(parents=True, exist_ok=True)
+    file.open()
+    return file
 
 
 def storage_options(settings: Settings) -> StorageOptions:

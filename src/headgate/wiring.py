@@ -1,9 +1,11 @@
 """The composition root: from settings to an open kernel; the only place that names adapters."""
 
 import os
+import random
 import re
 import secrets
 import socket
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from pathlib import Path
@@ -90,6 +92,11 @@ def is_there(path: Path) -> bool:
 def entropy() -> int:
     """A number that nobody else has: the version of a conditional write."""
     return secrets.randbits(62) + 1
+
+
+def chance() -> Callable[[], float]:
+    """Numbers from 0 to 1, for what is left to chance."""
+    return random.Random(entropy()).random  # noqa: S311  nobody gains by guessing them
 
 
 def _memory(_url: str, _settings: Settings, *, create: bool) -> Backend:

@@ -12,7 +12,7 @@ from headgate.catalog.change_names import ChangeNames, catalog_of
 from headgate.catalog.change_reading import Reading, Wanted, realm_keys
 from headgate.catalog.change_records import Change
 from headgate.catalog.commit_ids import CommitIds
-from headgate.catalog.guards import IDENTITIES_KEY
+from headgate.catalog.identities import IDENTITIES_KEY
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
 from headgate.catalog.openings import CATALOG_POINTER, head_pointer
 from headgate.errors import BadRequest

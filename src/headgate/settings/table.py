@@ -3,6 +3,7 @@
 from itertools import chain
 from typing import Any
 
+from headgate.settings.audit import AUDIT_FILE, AUDIT_SAMPLING
 from headgate.settings.authentication import (
     MASTER_KEY,
     MASTER_KEY_FILE,
@@ -123,6 +124,7 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         MASTER_KEY_FILE,
     ),
     "Authorization": (AUTHORIZATION_ENABLED, SERVICE_ADMINS),
+    "Audit": (AUDIT_FILE, AUDIT_SAMPLING),
     "Catalogs": (
         BOOTSTRAP,
         BOOTSTRAP_METALAKE,
