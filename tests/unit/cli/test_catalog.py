@@ -189,4 +189,4 @@ def test_an_empty_catalog_is_deleted(capsys: Capture, store: list[str]) -> None:
     said = done(capsys, "delete", "a", *store)
     assert said == "Catalog 'a' is deleted; its name is free.\n"
     assert run(["log", *store]) == 0
-    assert "catalog a was deleted by operator" in capsys.readouterr().out
+    assert "catalog a was dropped by operator" in capsys.readouterr().out
