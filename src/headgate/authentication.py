@@ -75,9 +75,7 @@ async def open_authentication(
     if not settings[READ_ONLY]:
         await create_identities(kernel)
     methods = methods_of(settings)
-    pool = WorkerPool(WORKER, PoolOptions(workers=2))
-    stack.push_async_callback(pool.close)
-    passwords = Passwords(pool, random_bytes(KEY_BYTES))
+    passwords = open_passwords(stack)
     identities = Identities(kernel, passwords)
     simple = SimpleTokens(token_secret(settings), kernel.clock) if SIMPLE in methods else None
     tokens = await _tokens(settings, kernel) if TOKEN in methods else None
@@ -91,6 +89,13 @@ async def open_authentication(
         tokens,
         settings[AUTHORIZATION_ENABLED] or not ways.only_simple,
     )
+
+
+def open_passwords(stack: AsyncExitStack) -> Passwords:
+    """What hashes passwords, in processes that are closed with the stack."""
+    pool = WorkerPool(WORKER, PoolOptions(workers=2))
+    stack.push_async_callback(pool.close)
+    return Passwords(pool, random_bytes(KEY_BYTES))
 
 
 def _granter(

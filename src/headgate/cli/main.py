@@ -19,6 +19,8 @@ from headgate.cli.realm import realm
 from headgate.cli.serve import NotStarted, serve
 from headgate.cli.settings import settings
 from headgate.cli.suggestions import for_same_store
+from headgate.cli.token import token
+from headgate.cli.user import group, user
 from headgate.cli.version import version
 from headgate.errors import HeadgateError, InvalidInput
 
@@ -39,7 +41,7 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (catalog, demo, doctor, log, realm, serve, settings, version):
+for _command in (catalog, demo, doctor, group, log, realm, serve, settings, token, user, version):
     cli.add_command(_command)
 
 
