@@ -207,6 +207,7 @@ def _gravitino(
         check=check,
         configs=shown_configs(settings) | shown_methods(settings),
         has_authorization=settings[AUTHORIZATION_ENABLED],
+        reports=iceberg.reports,
     )
 
 

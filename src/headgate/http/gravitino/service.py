@@ -9,6 +9,7 @@ from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.openings import Opened
+from headgate.catalog.reports import Reports
 from headgate.http.request import Request
 from headgate.model.wire_names import unquote_segment
 
@@ -31,6 +32,8 @@ class Gravitino(msgspec.Struct, frozen=True):
     configs: Mapping[str, object] = {}
     """What anybody may know of the settings."""
     has_authorization: bool = False
+    reports: Reports | None = None
+    """Of metrics, which go with their tables; None if nobody keeps any."""
 
 
 async def caller_of(service: Gravitino, request: Request) -> Caller:

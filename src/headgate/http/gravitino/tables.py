@@ -126,9 +126,11 @@ async def drop(service: Gravitino, request: Request) -> Response:
     identifier = identifier_of(service, opened, request, "table")
     purge = flag(request, "purge")
     try:
-        await drop_table(service.lake, opened, identifier, purge=purge)
+        id = await drop_table(service.lake, opened, identifier, purge=purge)
     except errors.TableNotFound:
         return json_response(200, Dropped(dropped=False))
+    if service.reports is not None:
+        service.reports.forget(opened, id)
     return json_response(200, Dropped(dropped=True))
 
 

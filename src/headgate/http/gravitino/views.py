@@ -9,7 +9,6 @@ from headgate import errors
 from headgate.access import rules
 from headgate.catalog.alterations import alter_view
 from headgate.catalog.entities import Kind
-from headgate.catalog.openings import Opened
 from headgate.catalog.relations import (
     Relation,
     find_relation,
