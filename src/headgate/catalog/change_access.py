@@ -49,6 +49,8 @@ async def _one(lake: Lake, call: Call, *, is_admin: bool) -> str:
         opened = await lake.open_metalake(call, inactive=True)
         opened.require(READ_CHANGES)
         return opened.realm.id
+    access = lake.openings.guard.outsider(call.caller)
+    lake.openings.judge.check(READ_CHANGES, access, access.base, call, ())
     name = call.catalog.metalake
     try:
         return (await lake.kernel.realms.get(name)).id

@@ -1,12 +1,15 @@
 """Decisions of a request: made by the rules, refused in words, recorded by the audit."""
 
+from collections.abc import Sequence
+
 from headgate.access.auditing import Decision
 from headgate.access.decisions import Access, Weight, permits
-from headgate.access.rules import Rule
+from headgate.access.rules import LOAD_METALAKE, Rule
 from headgate.catalog.calls import Call
+from headgate.catalog.guards import Guard
 from headgate.catalog.ports import Audit
 from headgate.clock import Clock
-from headgate.errors import Forbidden
+from headgate.errors import Forbidden, NotAuthenticated
 
 
 class Judge:
@@ -15,6 +18,16 @@ class Judge:
     def __init__(self, audit: Audit, clock: Clock) -> None:
         self._audit = audit
         self._clock = clock
+
+    async def admit(
+        self, guard: Guard, call: Call, realm: str, values: Sequence[int | None]
+    ) -> Access:
+        """What a caller may do in a metalake; refused if it is nobody there."""
+        try:
+            return await guard.access(call.caller, realm, values)
+        except (Forbidden, NotAuthenticated) as refused:
+            self._record(LOAD_METALAKE, call, (), refused.why or str(refused))
+            raise
 
     def check(
         self,

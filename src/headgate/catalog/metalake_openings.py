@@ -116,7 +116,7 @@ class MetalakeOpenings:
         catalogs, rights = heads.vector[1], heads.vector[-len(RIGHTS) :]
         wanted = [value for value in (catalogs, *rights) if value and value != EMPTY]
         await store.fetch(realm.id, wanted)
-        access = await self._guard.access(call.caller, realm.id, heads.vector[2 : 2 + own])
+        access = await self._judge.admit(self._guard, call, realm.id, heads.vector[2 : 2 + own])
         root, principals, roles, grants = [
             await open_head(store, realm.id, value) for value in rights
         ]

@@ -229,7 +229,7 @@ class Openings:
             if read != vector:  # all that moved is read together
                 heads = [*read[1:OWN_KEYS], *read[OWN_KEYS + 1 :]]
                 await self._kernel.store.fetch(realm, [one for one in heads if one])
-            access = await self.guard.access(call.caller, realm, read[OWN_KEYS:])
+            access = await self.judge.admit(self.guard, call, realm, read[OWN_KEYS:])
             if before is not None and read == vector:
                 _check_in_use(catalog, call)
                 return before._replace(call=call, access=access)
@@ -288,7 +288,7 @@ class Openings:
         else:
             realm = await self._find_realm(await self._realms(), call.catalog)
             values = await self._kernel.pointers.read_together(self.guard.keys(realm), None)
-            access = await self.guard.access(call.caller, realm, values)
+            access = await self.judge.admit(self.guard, call, realm, values)
         self.judge.check(LOAD_CATALOG, access, access.base, call, (call.catalog.catalog,))
 
     async def _check_separator(self, opened: Opened, before: Opened | None) -> None:
