@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headgate.access.auditing import Decision
+from headgate.access.auditing import Decision, Unrecorded
 from headgate.access.decisions import Access, Weight, permits
 from headgate.access.rules import LOAD_METALAKE, Rule
 from headgate.catalog.calls import Call
@@ -18,6 +18,10 @@ class Judge:
     def __init__(self, audit: Audit, clock: Clock) -> None:
         self._audit = audit
         self._clock = clock
+
+    def unheard(self) -> "Judge":
+        """One who judges alike and is not recorded: for what nobody asked for."""
+        return Judge(Unrecorded(), self._clock)
 
     async def admit(
         self, guard: Guard, call: Call, realm: str, values: Sequence[int | None]

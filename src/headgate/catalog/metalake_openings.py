@@ -1,17 +1,18 @@
 """Opening a metalake for one request: one read of all pointers that its control plane rests on."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from headgate.access.decisions import Access, Scope, permits, weigh
 from headgate.access.rules import LOAD_METALAKE, Rule
-from headgate.catalog.calls import Call
+from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.compiling import METALAKE_MARK
 from headgate.catalog.entities import MetalakeEntity
 from headgate.catalog.guards import RIGHTS, Guard
 from headgate.catalog.judging import Judge
 from headgate.catalog.openings import CATALOG_POINTER, Heads, Openings
-from headgate.errors import MetalakeNotFound
+from headgate.errors import Forbidden, MetalakeNotFound
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.index import HeadView, open_head
@@ -95,6 +96,9 @@ class MetalakeOpenings:
 
     async def open(self, call: Call, *, inactive: bool = False) -> OpenedMetalake:
         """The metalake that a call is about, as it is now; `inactive` also if it is off."""
+        return await self._open(call, self._judge, inactive=inactive)
+
+    async def _open(self, call: Call, judge: Judge, *, inactive: bool) -> OpenedMetalake:
         kernel, name = self._kernel, call.catalog.metalake
         [realms] = await kernel.pointers.read([REALMS_KEY])
         realm = await _find(await open_head(kernel.store, SYSTEM_REALM, realms), name)
@@ -106,17 +110,32 @@ class MetalakeOpenings:
             if still is not None and still.id == realm.id:
                 if not inactive:
                     check_serving(still)
-                return await self._opened(call, still, Heads(kernel.pointers, keys, vector))
+                heads = Heads(kernel.pointers, keys, vector)
+                return await self._opened(call, still, heads, judge)
             realm = still
-        await self._refuse(call)
+        self._refuse(call, judge)
         raise MetalakeNotFound(f"Metalake does not exist: {name}")
 
-    async def _opened(self, call: Call, realm: Realm, heads: Heads) -> OpenedMetalake:
+    async def known_to(self, call: Call) -> list[OpenedMetalake]:
+        """All that the caller is a user of, by name, switched on or off.
+
+        That it is no user of the others is no refusal: it did not ask for them.
+        """
+        unheard = self._judge.unheard()
+        found = []
+        for realm in await self._kernel.realms.list():
+            named = call._replace(catalog=CatalogName(realm.name, ""))
+            with suppress(Forbidden, MetalakeNotFound):
+                opened = await self._open(named, unheard, inactive=True)
+                found.append(opened._replace(judge=self._judge))
+        return found
+
+    async def _opened(self, call: Call, realm: Realm, heads: Heads, judge: Judge) -> OpenedMetalake:
         store, own = self._kernel.store, len(self._guard.keys(realm.id))
         catalogs, rights = heads.vector[1], heads.vector[-len(RIGHTS) :]
         wanted = [value for value in (catalogs, *rights) if value and value != EMPTY]
         await store.fetch(realm.id, wanted)
-        access = await self._judge.admit(self._guard, call, realm.id, heads.vector[2 : 2 + own])
+        access = await judge.admit(self._guard, call, realm.id, heads.vector[2 : 2 + own])
         root, principals, roles, grants = [
             await open_head(store, realm.id, value) for value in rights
         ]
@@ -132,7 +151,7 @@ class MetalakeOpenings:
             roles,
             grants,
             heads,
-            self._judge,
+            judge,
         )
 
     def _keys(self, realm: str) -> tuple[PointerKey, ...]:
@@ -145,10 +164,10 @@ class MetalakeOpenings:
             *(own if self._guard.is_on else (*own, *rights)),
         )
 
-    async def _refuse(self, call: Call) -> None:
+    def _refuse(self, call: Call, judge: Judge) -> None:
         """Who may not know which metalakes there are is not told that there is none."""
         access = self._guard.outsider(call.caller)
-        self._judge.check(LOAD_METALAKE, access, access.base, call, ())
+        judge.check(LOAD_METALAKE, access, access.base, call, ())
 
 
 def is_there(realm: Realm) -> bool:

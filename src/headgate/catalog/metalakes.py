@@ -19,12 +19,11 @@ from headgate.catalog.entities import MetalakeEntity
 from headgate.catalog.guards import PRINCIPALS
 from headgate.catalog.guards import ROOT as ROOT_POINTER
 from headgate.catalog.lake import Lake
-from headgate.catalog.metalake_openings import OpenedMetalake, is_there
+from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
 from headgate.catalog.principals import insert_creator
 from headgate.errors import (
     BadName,
-    Forbidden,
     IllegalRealmMove,
     MetalakeExists,
     MetalakeInUse,
@@ -110,18 +109,8 @@ async def _begin(kernel: Kernel, realm: Realm, new: MetalakeEntity, by: str) -> 
 async def list_metalakes(lake: Lake, caller: Caller) -> list[Metalake]:
     """The metalakes that the caller is a user of, by name."""
     await outsiders.confirm(lake, caller)
-    found: list[Metalake] = []
-    for realm in await lake.kernel.realms.list():
-        if not is_there(realm):
-            continue
-        try:
-            call = Call(CatalogName(realm.name, ""), caller)
-            opened = await lake.open_metalake(call, inactive=True)
-        except (Forbidden, MetalakeNotFound):
-            continue
-        if opened.may(rules.LOAD_METALAKE):
-            found.append(Metalake(opened.state, opened.root))
-    return found
+    known = await lake.metalakes.known_to(Call(CatalogName("", ""), caller))
+    return [Metalake(one.state, one.root) for one in known if one.may(rules.LOAD_METALAKE)]
 
 
 def load_metalake(opened: OpenedMetalake) -> Metalake:
