@@ -1,6 +1,6 @@
 """From what is kept of users, groups, roles and grants to what one caller may do."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from headgate.access.decisions import NOTHING, Access, Weight
@@ -25,18 +25,21 @@ RoleGrants = Mapping[int, tuple[int, int]]
 """Object id -> what a role allows and denies on it."""
 
 
-class Rights:
-    """The heads that rights are compiled from, with what was read of roles."""
+class KnownRoles(NamedTuple):
+    """What was read of roles before, from the same heads."""
 
-    def __init__(
-        self, metalake: int, root: HeadView, principals: HeadView, roles: HeadView, grants: HeadView
-    ) -> None:
-        self.metalake = metalake
-        self.root = root
-        self.principals = principals
-        self.roles = roles
-        self.grants = grants
-        self.roles_known: dict[int, RoleGrants] = {}
+    get: Callable[[int], RoleGrants | None]
+    put: Callable[[int, RoleGrants], None]
+
+
+class Rights(NamedTuple):
+    """The heads that rights are compiled from."""
+
+    metalake: int
+    root: HeadView
+    principals: HeadView
+    roles: HeadView
+    grants: HeadView
 
     @property
     def owner(self) -> int:
@@ -57,7 +60,9 @@ class Compiled(NamedTuple):
 _NOBODY = Access(0, frozenset(), frozenset(), {}, Weight())
 
 
-async def compile_access(rights: Rights, caller: Caller, *, is_admin: bool) -> Compiled:
+async def compile_access(
+    rights: Rights, caller: Caller, known: KnownRoles, *, is_admin: bool
+) -> Compiled:
     """What this caller may do. All of its roles are read together."""
     user, groups = await look(
         rights.principals.index(NAMES), lambda tree: _principals(Names(tree), caller)
@@ -70,9 +75,9 @@ async def compile_access(rights: Rights, caller: Caller, *, is_admin: bool) -> C
     principals = frozenset(entry.id for entry in (user, *groups) if entry is not None)
     assigned = frozenset(await _assigned(rights, principals))
     alive = frozenset(await _alive(rights, assigned))
-    await _load_roles(rights, alive)
+    roles = await _load_roles(rights, alive, known)
     allowing = alive if caller.roles is None else await _chosen(rights, caller, alive)
-    grants = _merged(rights.roles_known, alive, allowing)
+    grants = _merged(roles, alive, allowing)
     allowed, denied = grants.get(rights.metalake, NOTHING)
     is_owner = is_heir or (rights.owner != 0 and rights.owner in principals)
     standing = Standing.SERVICE_ADMIN if is_admin else Standing(0)
@@ -118,11 +123,17 @@ async def _alive(rights: Rights, roles: Iterable[int]) -> list[int]:
     return await look(rights.roles.index(IDS), find)
 
 
-async def _load_roles(rights: Rights, roles: Iterable[int]) -> None:
-    wanted = [role for role in roles if role not in rights.roles_known]
+async def _load_roles(
+    rights: Rights, roles: Iterable[int], known: KnownRoles
+) -> dict[int, RoleGrants]:
+    """What these roles grant; those that are not known are read together."""
+    found = {role: grants for role in roles if (grants := known.get(role)) is not None}
+    wanted = [role for role in roles if role not in found]
     for role, pairs in (await _scanned(rights.grants.index(GRANTED), wanted)).items():
-        grants = ((second_of(key), decode_grant(value)) for key, value in pairs)
-        rights.roles_known[role] = {id: (one.allow, one.deny) for id, one in grants}
+        given = ((second_of(key), decode_grant(value)) for key, value in pairs)
+        found[role] = {id: (one.allow, one.deny) for id, one in given}
+        known.put(role, found[role])
+    return found
 
 
 async def _scanned(index: Index, ids: Iterable[int]) -> dict[int, list[tuple[bytes, bytes]]]:

@@ -6,15 +6,17 @@ read, and gets what follows from exactly these. If they moved, the difference of
 whose rights changed; the others' are kept.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Sequence
+from functools import partial
+from typing import NamedTuple, cast
 
 from headgate.access.decisions import EVERYTHING, Access
 from headgate.access.rules import Standing
+from headgate.catalog.access_cache import AccessCache, BoundedAccessCache, Key
 from headgate.catalog.calls import Caller
-from headgate.catalog.compiling import Compiled, Rights, compile_access
+from headgate.catalog.compiling import Compiled, KnownRoles, Rights, RoleGrants, compile_access
 from headgate.catalog.identities import IDENTITIES_KEY, Identities
-from headgate.catalog.rights_changes import changed_rights
+from headgate.catalog.rights_changes import Changed, changed_rights
 from headgate.errors import Forbidden, ObjectNotFound
 from headgate.kernel.index import open_head
 from headgate.kernel.kernel import Kernel
@@ -28,6 +30,8 @@ ROOT, PRINCIPALS, PRINCIPAL_ROLES, GRANTS = RIGHTS = (
     "grants",
 )
 """The pointers of a realm that rights depend on."""
+ACCESS, ROLE = "access", "role"
+"""What the cache holds of a realm: of each caller what it may do, of each role what it grants."""
 
 
 class GuardOptions(NamedTuple):
@@ -37,22 +41,32 @@ class GuardOptions(NamedTuple):
     admins: frozenset[str] = frozenset()
     is_fine: bool = True
     """Whether only those whose rights changed are compiled again, or all of a metalake."""
+    cache_entries: int = ACCESS_KNOWN_MAX
+    cache_seconds: float = 0
+    """After which what was compiled is compiled again, though nothing changed; 0 means never."""
 
 
 class _Known(NamedTuple):
-    """What was compiled from the same heads."""
+    """The heads from which all that the cache holds of a metalake was compiled."""
 
+    realm: str
     values: tuple[int | None, ...]
     rights: Rights
-    compiled: dict[Caller, Compiled]
 
 
 class Guard:
     """Compiles what callers may do."""
 
     def __init__(
-        self, kernel: Kernel, options: GuardOptions, identities: Identities | None = None
+        self,
+        kernel: Kernel,
+        options: GuardOptions,
+        identities: Identities | None = None,
+        cache: AccessCache | None = None,
     ) -> None:
+        self.cache = cache or BoundedAccessCache(
+            kernel.clock, options.cache_entries, options.cache_seconds
+        )
         self._kernel = kernel
         self._options = options
         self._identities = identities
@@ -89,13 +103,9 @@ class Guard:
         if not self.is_on:
             return EVERYTHING
         known = await self._current(realm, tuple(values[1:]))
-        found = known.compiled.get(caller)
+        found = cast("Compiled | None", self.cache.get((realm, ACCESS, caller)))
         if found is None:
-            self.compiled += 1
-            found = await compile_access(known.rights, caller, is_admin=self.is_admin(caller))
-            if len(known.compiled) >= ACCESS_KNOWN_MAX:
-                known.compiled.clear()
-            known.compiled[caller] = found
+            found = await self._compile(known, caller)
         else:
             self.reused += 1
         if found.why:
@@ -113,38 +123,68 @@ class Guard:
             else EVERYTHING._replace(standing=int(standing), is_checked=True)
         )
 
+    async def _compile(self, known: _Known, caller: Caller) -> Compiled:
+        self.compiled += 1
+        roles = KnownRoles(partial(self._role, known), partial(self._keep, known, ROLE))
+        compiled = await compile_access(known.rights, caller, roles, is_admin=self.is_admin(caller))
+        self._keep(known, ACCESS, caller, compiled)
+        return compiled
+
+    def _role(self, known: _Known, role: int) -> RoleGrants | None:
+        """What a role grants by these heads, if that is at hand."""
+        if self._known.get(known.realm) is not known:
+            return None
+        return cast("RoleGrants | None", self.cache.get((known.realm, ROLE, role)))
+
+    def _keep(self, known: _Known, kind: str, what: Hashable, value: object) -> None:
+        """Keep what follows from these heads, unless others are current by now."""
+        if self._known.get(known.realm) is known:
+            self.cache.put((known.realm, kind, what), value)
+
     async def _current(self, realm: str, values: tuple[int | None, ...]) -> _Known:
+        """The heads of these values, once the cache holds nothing that they contradict."""
         known = self._known.get(realm)
         if known is not None and known.values == values:
             return known
-        fresh = _Known(values, await self._open(realm, values), {})
-        if known is not None and self._options.is_fine:
-            fresh = await self._kept(known, fresh)
+        new = _Known(realm, values, await self._open(realm, values))
+        while True:
+            known = self._known.get(realm)
+            if known is not None and known.values == values:
+                return known
+            changed = await self._changed(known, new)
+            if self._known.get(realm) is known:  # nobody else was faster
+                break
+        self._forget(realm, changed)
         if len(self._known) >= REALMS_KNOWN_MAX:
             self._known.clear()
-        self._known[realm] = fresh
-        return fresh
+        self._known[realm] = new
+        return new
 
     async def _open(self, realm: str, values: tuple[int | None, ...]) -> Rights:
         store = self._kernel.store
         await store.fetch(realm, [value for value in values if value and value != EMPTY])
         return Rights(int(realm), *[await open_head(store, realm, value) for value in values])
 
-    async def _kept(self, known: _Known, fresh: _Known) -> _Known:
-        """What is as it was before."""
+    async def _changed(self, known: _Known | None, new: _Known) -> Changed | None:
+        """What differs from before; None if that is not known, or nobody wants to know it."""
+        if known is None or not self._options.is_fine:
+            return None
         try:
-            changed = await changed_rights(known.rights, fresh.rights)
+            return await changed_rights(known.rights, new.rights)
         except ObjectNotFound:
-            return fresh  # the old heads are too old to be compared with
-        rights = fresh.rights
-        rights.roles_known.update(
-            (role, grants)
-            for role, grants in known.rights.roles_known.items()
-            if role not in changed.roles
-        )
-        kept = {
-            caller: compiled
-            for caller, compiled in known.compiled.items()
-            if not changed.concerns(caller, compiled)
-        }
-        return fresh._replace(compiled=kept)
+            return None  # the old heads are too old to be compared with
+
+    def _forget(self, realm: str, changed: Changed | None) -> None:
+        if changed is None:
+            self.cache.invalidate_prefix((realm,))
+            return
+
+        def is_stale(key: Key, value: object) -> bool:
+            of, kind, what = key
+            if of != realm:
+                return False
+            if kind == ROLE:
+                return what in changed.roles
+            return changed.concerns(cast(Caller, what), cast(Compiled, value))
+
+        self.cache.invalidate_where(is_stale)
