@@ -108,10 +108,11 @@ class MetalakeOpenings:
             head = await open_head(kernel.store, SYSTEM_REALM, vector[0])
             still = await _find(head, name)
             if still is not None and still.id == realm.id:
-                if not inactive:
-                    check_serving(still)
                 heads = Heads(kernel.pointers, keys, vector)
-                return await self._opened(call, still, heads, judge)
+                opened = await self._opened(call, still, heads, judge)
+                if not inactive:
+                    check_serving(still)  # all its users may know that
+                return opened
             realm = still
         self._refuse(call, judge)
         raise MetalakeNotFound(f"Metalake does not exist: {name}")

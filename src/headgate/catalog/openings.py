@@ -35,8 +35,9 @@ from headgate.errors import (
     CatalogNotFound,
     CatalogNotInUse,
     Conflict,
+    HeadgateError,
     MetalakeNotFound,
-    NotFound,
+    RealmNotActive,
 )
 from headgate.kernel import operations
 from headgate.kernel.handle import RealmHandle
@@ -210,9 +211,9 @@ class Openings:
         """The catalog that a call is about, as it is now."""
         try:
             return await self._open(call)
-        except (MetalakeNotFound, CatalogNotFound) as absent:
+        except (MetalakeNotFound, CatalogNotFound, RealmNotActive) as why:
             if self.guard.is_on and not call.caller.is_server:
-                await self._check_may_know(call, absent)
+                await self._check_may_know(call, why)
             raise
 
     async def _open(self, call: Call) -> Opened:
@@ -279,17 +280,18 @@ class Openings:
             self.judge,
         )
 
-    async def _check_may_know(self, call: Call, absent: NotFound) -> None:
-        """Refuse who may not know that there is no such metalake or catalog."""
+    async def _check_may_know(self, call: Call, why: HeadgateError) -> None:
+        """Refuse who may not know that there is no such metalake or catalog, or that it is off."""
         [identities] = await self._kernel.pointers.read([IDENTITIES_KEY])
         caller = await self.guard.confirmed(call.caller, identities)
-        if isinstance(absent, MetalakeNotFound):
+        if isinstance(why, MetalakeNotFound):
             access = self.guard.outsider(caller)
         else:
-            realm = await self._find_realm(await self._realms(), call.catalog)
+            realm = await _realm_of(await self._realms(), call.catalog)
             values = await self._kernel.pointers.read_together(self.guard.keys(realm), None)
             access = await self.judge.admit(self.guard, call, realm, values)
-        self.judge.check(LOAD_CATALOG, access, access.base, call, (call.catalog.catalog,))
+        if not isinstance(why, RealmNotActive):  # all its users may know that
+            self.judge.check(LOAD_CATALOG, access, access.base, call, (call.catalog.catalog,))
 
     async def _check_separator(self, opened: Opened, before: Opened | None) -> None:
         """Refuse a catalog whose names were checked with another separator, if ours is in one."""
@@ -319,14 +321,9 @@ class Openings:
         return await open_head(self._kernel.store, realm, value)
 
     async def _find_realm(self, realms: HeadView, name: CatalogName) -> str:
-        id = await realms.index(BY_NAME).get(name.metalake.encode())
-        if id is None:
-            raise MetalakeNotFound(
-                f"Metalake does not exist: {name.metalake}",
-                fix="`headgate realm list` shows those that do",
-            )
-        await check_active(realms, id.decode())
-        return id.decode()
+        id = await _realm_of(realms, name)
+        await check_active(realms, id)
+        return id
 
     async def _find_catalog(
         self, realm: str, catalogs: HeadView, name: CatalogName
@@ -353,6 +350,17 @@ class Openings:
 def _keys(realm: str, catalog: int, guard: Guard) -> tuple[PointerKey, ...]:
     head = PointerKey(realm, head_pointer(catalog))
     return (REALMS_KEY, PointerKey(realm, CATALOG_POINTER), head, *guard.keys(realm))
+
+
+async def _realm_of(realms: HeadView, name: CatalogName) -> str:
+    """The id of a metalake, which may be switched off."""
+    id = await realms.index(BY_NAME).get(name.metalake.encode())
+    if id is None:
+        raise MetalakeNotFound(
+            f"Metalake does not exist: {name.metalake}",
+            fix="`headgate realm list` shows those that do",
+        )
+    return id.decode()
 
 
 def head_pointer(catalog: int) -> str:
