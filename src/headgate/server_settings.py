@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
 
+from headgate.catalog.catalog_places import CatalogPlaces
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.guards import GuardOptions
 from headgate.catalog.lake import LakeOptions
@@ -131,18 +132,49 @@ def bootstrap_catalog(settings: Settings) -> CatalogEntity:
     )
 
 
+def catalog_places(settings: Settings) -> CatalogPlaces:
+    """Where catalogs may lie that callers create."""
+    return CatalogPlaces(
+        settings[catalogs.CATALOGS_WAREHOUSE]
+        or local_location(settings[store.DATA] / "warehouses"),
+        tuple(listed(settings[catalogs.CATALOGS_ALLOWED_LOCATIONS])),
+        real_location,
+        check_writable,
+    )
+
+
 def check_warehouse(settings: Settings) -> None:
     """Refuse places for tables that no catalog could have."""
     first = bootstrap_catalog(settings)
-    for location in (first.warehouse, *first.allowed_locations):
+    _check_places(first.warehouse, *first.allowed_locations, fix="set bootstrap.warehouse")
+
+
+def check_catalog_places(settings: Settings) -> None:
+    """Refuse places that catalogs of callers could not have."""
+    places = catalog_places(settings)
+    _check_places(places.root, *places.allowed, fix="correct the settings catalogs.*")
+
+
+def _check_places(*locations: str, fix: str) -> None:
+    for location in locations:
         try:
             normalize(location)
         except BadRequest as error:
             raise BadSetting(
                 f"tables cannot lie in {location}",
                 why=error.why,
-                fix="Choose another directory with --data, or set bootstrap.warehouse",
+                fix=f"Choose another directory with --data, or {fix}",
             ) from error
+
+
+def check_public_url(settings: Settings) -> None:
+    """Refuse an address that clients could not come back to."""
+    if settings[server.HTTP_PUBLIC_URL] and not _URL.fullmatch(settings[server.HTTP_PUBLIC_URL]):
+        raise BadSetting(
+            f"setting {server.HTTP_PUBLIC_URL.name!r} cannot be used",
+            why="it is not of the form https://host[:port][/path]",
+            fix="Correct it, or leave it out",
+        )
 
 
 def check_writable(location: str) -> None:

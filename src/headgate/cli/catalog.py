@@ -1,7 +1,5 @@
 """`headgate catalog`: the catalogs of a metalake."""
 
-from pathlib import Path
-
 import click
 import msgspec
 
@@ -25,9 +23,8 @@ from headgate.kernel.kernel import Kernel
 from headgate.model.locations import normalize
 from headgate.model.physical import path_segment
 from headgate.model.separators import Governance, check_separator
-from headgate.server_settings import check_writable, local_location, real_location
+from headgate.server_settings import catalog_places, check_writable, real_location
 from headgate.settings.catalogs import BOOTSTRAP_METALAKE, SCHEMA_GOVERNANCE, SCHEMA_SEPARATOR
-from headgate.settings.store import DATA
 
 FIELDS = ("nested", "comment", "allowed-locations")
 
@@ -122,7 +119,7 @@ def create(  # noqa: PLR0913  one argument for each option
 ) -> None:
     """Create a catalog."""
     lake = metalake or run.settings[BOOTSTRAP_METALAKE]
-    place = warehouse or _folder(run.settings[DATA], f"{lake}.{name}")
+    place = warehouse or f"{catalog_places(run.settings).root}/{path_segment(f'{lake}.{name}')}"
     new = CatalogEntity(
         0,
         name,
@@ -176,11 +173,6 @@ def described(one: CatalogEntity) -> dict[str, object]:
         "comment": one.comment,
         "created": iso(one.created_ms),
     }
-
-
-def _folder(data: Path, name: str) -> str:
-    """A folder for each catalog of each metalake."""
-    return local_location(data / "warehouses" / path_segment(name))
 
 
 def _change(pair: str) -> tuple[str, object]:

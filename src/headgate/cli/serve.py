@@ -21,7 +21,13 @@ from headgate.errors import BadSetting, HeadgateError
 from headgate.http.front import Front
 from headgate.http.origins import is_loopback
 from headgate.server.serving import serve as serve_application
-from headgate.server_settings import check_endpoints, check_warehouse, lake_options
+from headgate.server_settings import (
+    check_catalog_places,
+    check_endpoints,
+    check_public_url,
+    check_warehouse,
+    lake_options,
+)
 from headgate.settings import catalogs, server, store
 from headgate.settings.loading import restore
 from headgate.settings.setting import Settings
@@ -110,6 +116,8 @@ def check_settings(settings: Settings) -> None:
     check_endpoints(settings)
     if settings[catalogs.BOOTSTRAP] and not settings[server.READ_ONLY]:
         check_warehouse(settings)
+    check_catalog_places(settings)
+    check_public_url(settings)
     check_authentication(settings)
     if is_in_memory(settings) and settings[server.HTTP_PROCESSES] > 1:
         raise BadSetting(

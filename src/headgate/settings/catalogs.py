@@ -36,6 +36,22 @@ BOOTSTRAP_ALLOWED_LOCATIONS = Setting(
     default_help="none",
     help="Where else tables of that catalog may lie: locations, separated by commas.",
 )
+CATALOGS_WAREHOUSE = Setting(
+    name="catalogs.warehouse",
+    type=str,
+    default="",
+    default_help="the directory `warehouses` in the data directory",
+    help="The location below which catalogs that are created without one of their own get a "
+    "folder each.",
+)
+CATALOGS_ALLOWED_LOCATIONS = Setting(
+    name="catalogs.allowed-locations",
+    type=str,
+    default="",
+    default_help="none",
+    help="Below which other locations those who create catalogs by HTTP may choose one: "
+    "locations, separated by commas.",
+)
 SCHEMA_SEPARATOR = Setting(
     name="schema.separator",
     type=str,

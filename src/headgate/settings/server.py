@@ -22,6 +22,14 @@ HTTP_HOST = Setting(
     help="The name or address to listen on.",
     aliases=("gravitino.server.webserver.host",),
 )
+HTTP_PUBLIC_URL = Setting(
+    name="http.public-url",
+    type=str,
+    default="",
+    default_help="http:// and the host that a request names",
+    help="The address that clients are told to come back to: what a proxy in front of the server "
+    "is called, as https://lake.example.com.",
+)
 HTTP_PORT = Setting(
     name="http.port",
     type=int,
