@@ -207,6 +207,7 @@ def _gravitino(
         check=check,
         configs=shown_configs(settings) | shown_methods(settings),
         has_authorization=settings[AUTHORIZATION_ENABLED],
+        passwords=authentication.passwords if authentication.has_passwords else None,
         reports=iceberg.reports,
     )
 

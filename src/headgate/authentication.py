@@ -58,6 +58,8 @@ class Authentication(NamedTuple):
     endpoint: TokenEndpoint
     identities: Identities
     passwords: Passwords
+    has_passwords: bool
+    """Whether callers can come with one."""
     tokens: OwnTokens | None
     is_needed: bool
     """Whether callers have to be compared with the kept identities at all."""
@@ -86,6 +88,7 @@ async def open_authentication(
         TokenEndpoint(_granter(tokens, simple, identities)),
         identities,
         passwords,
+        BASIC in methods,
         tokens,
         settings[AUTHORIZATION_ENABLED] or not ways.only_simple,
     )
@@ -111,6 +114,7 @@ async def _tokens(settings: Settings, kernel: Kernel) -> OwnTokens:
     keys = signing_keys(settings, kernel)
     if not settings[READ_ONLY]:
         await keys.ensure()
+    await keys.load()
     return own_tokens(settings, keys, kernel)
 
 

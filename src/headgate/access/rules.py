@@ -95,6 +95,8 @@ def _inside(action: str, on: T, *clauses: Clause) -> Rule:
 
 
 CREATE_METALAKE = _rule("createMetalake", T(0), named(Standing.SERVICE_ADMIN))
+ALTER_IDENTITIES = _rule("alterIdentities", T(0), named(Standing.SERVICE_ADMIN))
+"""Change users, groups and passwords that Headgate keeps for all metalakes."""
 LOAD_METALAKE = _rule("loadMetalake", T.METALAKE, named(Standing.MEMBER))
 ALTER_METALAKE = _rule("alterMetalake", T.METALAKE, _LAKE_OWNER)
 DROP_METALAKE = _rule("dropMetalake", T.METALAKE, _LAKE_OWNER)

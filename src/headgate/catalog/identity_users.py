@@ -45,6 +45,7 @@ class KeptUser(NamedTuple):
     """Ids, and when they were made, newest first."""
     groups: tuple[str, ...]
     created_ms: int
+    created_by: str
 
 
 class NewSecret(NamedTuple):
@@ -246,6 +247,7 @@ async def _shown(head: HeadView, name: str, known: Known) -> KeptUser:
         tuple((id, made_ms) for id, _, made_ms in identity.secrets),
         tuple(await groups_of(head, known.entry.id)),
         identity.created_ms,
+        identity.created_by,
     )
 
 

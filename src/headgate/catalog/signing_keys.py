@@ -61,11 +61,15 @@ class SigningKeys:
         now = self._kernel.clock.seconds()
         if known is None and now - self._looked >= KEYS_RELOAD_SECONDS:
             self._looked = now
-            head = await current_head(self._kernel)
-            async for key, _ in head.index(KEYS).scan():
-                await self._open(head, int.from_bytes(key, "big"))
+            await self.load()
             known = self._known.get(id)
         return known
+
+    async def load(self) -> None:
+        """Have all keys at hand; what opens them takes its time to be imported."""
+        head = await current_head(self._kernel)
+        async for key, _ in head.index(KEYS).scan():
+            await self._open(head, int.from_bytes(key, "big"))
 
     async def ensure(self, *, by: str = OPERATOR) -> None:
         """Make the first key if there is none."""

@@ -5,6 +5,7 @@ be listed, its key comes from that issuer's fixed address, its algorithm from a 
 """
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -47,13 +48,14 @@ class OidcIssuers:
     def __init__(
         self, key_sets: Mapping[str, KeySet], options: IssuerOptions, clock: Clock
     ) -> None:
+        import_module("jwt")  # slow: not at the first request, and not in every server
         self._key_sets = key_sets
         self._options = options
         self._clock = clock
 
     async def read(self, token: str) -> Attested | None:
         """Whom it names; None if it is no token of a listed issuer, refused if it is no good."""
-        import jwt  # noqa: PLC0415  slow, and not every server needs it
+        import jwt  # noqa: PLC0415  was imported above
 
         try:
             said = jwt.decode_complete(token, options={"verify_signature": False})

@@ -5,6 +5,7 @@ says which user, secret and key it depends on, so that it falls with any of them
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import msgspec
@@ -68,6 +69,7 @@ class OwnTokens:
         random_bytes: Callable[[int], bytes],
         lifetimes: Lifetimes = Lifetimes(),  # noqa: B008  frozen
     ) -> None:
+        import_module("jwt")  # slow: not at the first request, and not in every server
         self._keys = keys
         self._clock = clock
         self._random_bytes = random_bytes
@@ -96,7 +98,7 @@ class OwnTokens:
 
     async def read(self, token: str) -> Held | None:
         """What a token says, None if it was not issued here; refused if it has expired."""
-        import jwt  # noqa: PLC0415  slow, and not every server needs it
+        import jwt  # noqa: PLC0415  was imported above
 
         try:
             key = await self._keys.find(_key_id(jwt.get_unverified_header(token)))
@@ -119,7 +121,7 @@ class OwnTokens:
         return Held(Caller(claims.sub, proof=proof), claims.exp * 1000, claims.end * 1000)
 
     async def _signed(self, client: Client, session: str, expires: int, ends: int) -> Issued:
-        import jwt  # noqa: PLC0415  slow, and not every server needs it
+        import jwt  # noqa: PLC0415  was imported above
 
         key = await self._keys.newest()
         now = self._clock.wall_ms() // 1000

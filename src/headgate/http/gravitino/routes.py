@@ -1,5 +1,6 @@
 """All operations of Gravitino's protocol, those of each resource from its own file."""
 
+from headgate.http.gravitino.idp import ROUTES as IDP
 from headgate.http.gravitino.metalakes import ROUTES as METALAKES
 from headgate.http.gravitino.server_info import ROOT_ROUTES
 from headgate.http.gravitino.server_info import ROUTES as SERVER_INFO
@@ -9,5 +10,5 @@ from headgate.http.gravitino.views import ROUTES as VIEWS
 
 __all__ = ["ROOT_ROUTES", "ROUTES"]
 
-ROUTES = tuple(map(versioned, (*SERVER_INFO, *METALAKES, *TABLES, *VIEWS)))
+ROUTES = tuple(map(versioned, (*SERVER_INFO, *IDP, *METALAKES, *TABLES, *VIEWS)))
 """Below /api."""

@@ -9,6 +9,7 @@ from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.openings import Opened
+from headgate.catalog.passwords import Passwords
 from headgate.catalog.reports import Reports
 from headgate.http.request import Request
 from headgate.model.wire_names import unquote_segment
@@ -32,6 +33,8 @@ class Gravitino(msgspec.Struct, frozen=True):
     configs: Mapping[str, object] = {}
     """What anybody may know of the settings."""
     has_authorization: bool = False
+    passwords: Passwords | None = None
+    """None if users come with none."""
     reports: Reports | None = None
     """Of metrics, which go with their tables; None if nobody keeps any."""
 
