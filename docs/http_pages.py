@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from headgate import limits
 from headgate.application import ICEBERG_PREFIX
+from headgate.http.authentication.revocation import ROUTES as REVOCATION_ROUTES
 from headgate.http.front import UNMATCHED
 from headgate.http.iceberg.config import LIFETIME
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
@@ -56,7 +57,7 @@ def endpoints_page() -> Iterator[str]:
     for route in ICEBERG_ROUTES:
         yield from _endpoint(route, ICEBERG_PREFIX, ICEBERG)
     yield from ("", "## Probes and management", "", "Headgate's own paths.")
-    for route in (*MANAGEMENT_ROUTES, *REPORT_ROUTES):
+    for route in (*MANAGEMENT_ROUTES, *REPORT_ROUTES, *REVOCATION_ROUTES):
         yield from _endpoint(route, "", PLAIN)
 
 

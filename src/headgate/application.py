@@ -48,6 +48,7 @@ from headgate.kernel.kernel import Kernel
 from headgate.planning.planner import WORKER as PLANNING
 from headgate.planning.planner import Planner
 from headgate.server_settings import (
+    catalog_places,
     audit_file,
     bootstrap_catalog,
     check_writable,
@@ -69,7 +70,7 @@ from headgate.settings.catalogs import (
     BOOTSTRAP_METALAKE,
     SCHEMA_SEPARATOR,
 )
-from headgate.settings.server import READ_ONLY
+from headgate.settings.server import HTTP_PUBLIC_URL, READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.worker_files import WorkerFiles
@@ -118,6 +119,7 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             ]
             reports = report_surface(ReportServices(service.lake, service.reports))
             revocation = revocation_surface(RevocationServices(kernel, authentication.tokens))
+            revocation = revocation._replace(routes=_routes(settings, revocation.routes))
             changes = change_surface(
                 ChangeServices(service.lake, ChangeLog(kernel), service.authenticate)
             )
@@ -205,6 +207,8 @@ def _gravitino(
         lake=iceberg.lake,
         authenticator=authentication.authenticator,
         check=check,
+        places=catalog_places(settings),
+        public_url=settings[HTTP_PUBLIC_URL],
         configs=shown_configs(settings) | shown_methods(settings),
         has_authorization=settings[AUTHORIZATION_ENABLED],
         passwords=authentication.passwords if authentication.has_passwords else None,
