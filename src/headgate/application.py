@@ -9,7 +9,10 @@ from pathlib import Path
 import msgspec
 
 from headgate import __version__
+from headgate.access.rules import Rule
 from headgate.authentication import Authentication, open_authentication, shown_methods
+from headgate.catalog import outsiders
+from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import bootstrap
 from headgate.catalog.changes import ChangeLog
 from headgate.catalog.guards import Guard
@@ -48,9 +51,9 @@ from headgate.kernel.kernel import Kernel
 from headgate.planning.planner import WORKER as PLANNING
 from headgate.planning.planner import Planner
 from headgate.server_settings import (
-    catalog_places,
     audit_file,
     bootstrap_catalog,
+    catalog_places,
     check_writable,
     front_options,
     guard_options,
@@ -117,14 +120,17 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
                     GRAVITINO_PREFIX, _routes(settings, GRAVITINO_ROUTES), gravitino, GRAVITINO
                 ),
             ]
-            reports = report_surface(ReportServices(service.lake, service.reports))
+            reports = report_surface(
+                ReportServices(service.lake, service.reports, service.authenticate)
+            )
             revocation = revocation_surface(RevocationServices(kernel, authentication.tokens))
             revocation = revocation._replace(routes=_routes(settings, revocation.routes))
             changes = change_surface(
                 ChangeServices(service.lake, ChangeLog(kernel), service.authenticate)
             )
             others = [reports, revocation, changes]
-            own = _management(settings, check, numbers, protocols, others)
+            services = Management(check, numbers, _admission(service), _shown(settings))
+            own = _management(services, protocols, others)
             yield [*protocols, *own, Surface("", ROOT_ROUTES, gravitino, GRAVITINO)]
 
     return Front(opening, clock, measures, seed=entropy(), options=front_options(settings))
@@ -241,24 +247,35 @@ def _check(settings: Settings, kernel: Kernel) -> Callable[[], Awaitable[object]
     return kernel_check(kernel, look)
 
 
+def _admission(service: Service) -> Callable[[Request, Rule], Awaitable[None]]:
+    """Refuses callers whom a rule does not permit what is of no metalake."""
+
+    async def admit(request: Request, rule: Rule) -> None:
+        caller = await service.authenticate(request)
+        request.principal = caller.name
+        call = Call(CatalogName("", ""), caller, request=request.id)
+        await outsiders.require(service.lake, call, rule)
+
+    return admit
+
+
+def _shown(settings: Settings) -> list[dict[str, str]]:
+    """The settings in force, secrets masked."""
+    return [
+        {"name": value.setting.name, "value": value.shown, "source": value.source}
+        for value in settings
+    ]
+
+
 def _management(
-    settings: Settings,
-    check: Callable[[], Awaitable[object]],
-    numbers: SharedMeasures,
-    protocols: Sequence[Surface],
-    others: Sequence[Surface],
+    services: Management, protocols: Sequence[Surface], others: Sequence[Surface]
 ) -> list[Surface]:
     """Headgate's own surfaces, with the documents of all."""
     documents = {
         path: msgspec.json.encode(openapi_document(surface, title=title, version=__version__))
         for surface, (path, title) in zip(protocols, DOCUMENTS, strict=True)
     }
-    own = [
-        {"name": value.setting.name, "value": value.shown, "source": value.source}
-        for value in settings
-    ]
-    services = Management(check, numbers, own, documents)
-    surface = management_surface(services)
+    surface = management_surface(services._replace(documents=documents))
     routes = [route for one in (surface, *others) for route in one.routes]
     whole = surface._replace(routes=routes)
     text = openapi_document(whole, title="Headgate management", version=__version__)

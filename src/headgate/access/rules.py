@@ -103,6 +103,9 @@ DROP_METALAKE = _rule("dropMetalake", T.METALAKE, _LAKE_OWNER)
 READ_CHANGES = _rule("readChanges", T.METALAKE, _LAKE_OWNER, named(Standing.SERVICE_ADMIN))
 """Read the change log, which names everything that is in the metalake."""
 
+READ_SETTINGS = _rule("readSettings", T(0), named(Standing.SERVICE_ADMIN))
+"""Read the settings of the server, secrets masked."""
+
 CREATE_CATALOG = _rule("createCatalog", T.METALAKE, _LAKE_OWNER, may(Right.CREATE_CATALOG))
 LOAD_CATALOG = _rule("loadCatalog", T.CATALOG, _TOP_OWNERS, may(Right.USE_CATALOG))
 ALTER_CATALOG = _rule("alterCatalog", T.CATALOG, _TOP_OWNERS)

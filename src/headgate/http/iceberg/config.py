@@ -2,6 +2,7 @@
 
 from urllib.parse import quote
 
+from headgate.access.rules import LOAD_CATALOG
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import list_catalogs
 from headgate.catalog.openings import Opened
@@ -22,6 +23,7 @@ def config_handler(endpoints: list[str]) -> Handler:
     async def get_config(service: Service, request: Request) -> Response:
         """What a client of this catalog must know."""
         opened = await _open(service, request)
+        await opened.require(LOAD_CATALOG)
         overrides = {
             "prefix": prefix_of(opened.call.catalog),
             "namespace-separator": advertised(separator_of(service, opened)),
@@ -38,17 +40,17 @@ async def _open(service: Service, request: Request) -> Opened:
     warehouse = request.first("warehouse")
     if warehouse:
         return await service.lake.open(
-            Call(catalog_name(service, quote(warehouse, safe="")), caller)
+            Call(catalog_name(service, quote(warehouse, safe="")), caller, request=request.id)
         )
     try:
         name = CatalogName(service.metalake, service.catalog)
-        return await service.lake.open(Call(name, caller))
+        return await service.lake.open(Call(name, caller, request=request.id))
     except CatalogNotFound:
         catalogs = await list_catalogs(service.lake.kernel, service.metalake)
         if len(catalogs) != 1:
             raise
         only = CatalogName(service.metalake, catalogs[0].name)
-        return await service.lake.open(Call(only, caller))
+        return await service.lake.open(Call(only, caller, request=request.id))
 
 
 async def get_token(service: Service, request: Request) -> Response:

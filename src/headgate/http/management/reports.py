@@ -1,10 +1,12 @@
 """Metrics reports of clients about a table, for people and dashboards."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import msgspec
 
-from headgate.catalog.calls import Call, CatalogName
+from headgate.access.rules import LOAD_TABLE
+from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.lake import Lake
 from headgate.catalog.reports import Reports
 from headgate.errors import CatalogNotFound, NamespaceNotFound, TableNotFound
@@ -25,6 +27,7 @@ class ReportServices(NamedTuple):
 
     lake: Lake
     reports: Reports
+    authenticate: Callable[[Request], Awaitable[Caller]]
 
 
 class StoredReport(msgspec.Struct, frozen=True, rename="kebab"):
@@ -46,7 +49,10 @@ async def list_reports(services: ReportServices, request: Request) -> Response:
     metalake, catalog, table = (
         unquote_segment(request.params[name]) for name in ("metalake", "catalog", "table")
     )
-    opened = await services.lake.open(Call(CatalogName(metalake, catalog)))
+    caller = await services.authenticate(request)
+    request.principal = caller.name
+    name = CatalogName(metalake, catalog)
+    opened = await services.lake.open(Call(name, caller, request=request.id))
     separator = services.lake.options.separator if opened.catalog.nested else UNIT_SEPARATOR
     namespace = levels_of(request.params["namespace"], separator)
     found = await services.reports.list(opened, Identifier(namespace, table))
@@ -65,6 +71,7 @@ ROUTES = (
         "listReports",
         "Metrics reports about a table, newest first",
         ("management",),
+        rule=LOAD_TABLE,
         response=ReportList,
         errors=(CatalogNotFound, NamespaceNotFound, TableNotFound),
     ),

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from headgate import __version__
+from headgate.access.rules import READ_SETTINGS
 from headgate.errors import BadRequest
 from headgate.http.management import health
 from headgate.http.management.health import Health
@@ -42,8 +43,9 @@ async def metrics(services: Management, _request: Request) -> Response:
     return Response(200, text.encode(), [("content-type", PROMETHEUS)])
 
 
-async def settings(services: Management, _request: Request) -> Response:
+async def settings(services: Management, request: Request) -> Response:
     """The settings in force."""
+    await services.admit(request, READ_SETTINGS)
     return json_response(200, SettingList([dict(setting) for setting in services.settings]))
 
 
@@ -131,6 +133,7 @@ ROUTES = (
         "listSettings",
         "Settings as they are in force",
         _OWN,
+        rule=READ_SETTINGS,
         response=SettingList,
     ),
 )

@@ -3,9 +3,15 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from headgate.access.rules import Rule
+from headgate.http.request import Request
 from headgate.http.shared_measures import SharedMeasures
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import REALMS_KEY
+
+
+async def _everybody(_request: Request, _rule: Rule) -> None:
+    """Refuse nobody."""
 
 
 class Management(NamedTuple):
@@ -14,6 +20,8 @@ class Management(NamedTuple):
     check: Callable[[], Awaitable[object]]
     """Does what every request needs; its error says why the server cannot serve."""
     measures: SharedMeasures
+    admit: Callable[[Request, Rule], Awaitable[None]] = _everybody
+    """Refuses who may not."""
     settings: Sequence[Mapping[str, str]] = ()
     """As they are shown: secrets masked."""
     documents: Mapping[str, bytes] = {}
