@@ -97,7 +97,10 @@ REPORTS_FLUSH_SECONDS = 1.0  # that reports wait to be stored together
 
 # What is remembered
 OPENINGS_KNOWN_MAX = 10_000  # catalogs under the names they were asked for
-ACCESS_KNOWN_MAX = 10_000  # callers of one metalake
+ACCESS_KNOWN_MAX = 10_000  # callers and roles, of all metalakes
+POLLED_VECTORS_MAX = 1_000  # catalogs and metalakes in use, whose pointers are polled
+POLLS_UNUSED_MAX = 12  # after which what nobody asked for is polled no more
+POINTERS_MOVED_KNOWN_MAX = 10_000
 REALMS_KNOWN_MAX = 1_000  # metalakes whose rights are at hand
 ENTRIES_KNOWN_MAX = 10_000  # of one catalog
 RESOLVE_TRIES_MAX = 16  # of names that change while they are read

@@ -48,6 +48,8 @@ class Committer:
         self, store: Store, pointers: Pointers, ids: Ids, clock: Clock, options: CommitOptions
     ) -> None:
         self.statistics = CommitStatistics()
+        self.listeners: list[Callable[[PointerKey], None]] = []
+        """Told which pointer this process may have moved, before anybody is answered."""
         self._tools = Tools(
             store,
             pointers,
@@ -56,6 +58,7 @@ class Committer:
             options.timeout_seconds,
             options.batch_attempts,
             self.statistics,
+            self.listeners,
         )
         self._lanes: dict[PointerKey, Lane] = {}
         self._closed = ""  # why, once it is

@@ -62,6 +62,8 @@ class Tools(NamedTuple):
     timeout_seconds: float
     batch_attempts: int
     statistics: CommitStatistics
+    listeners: list[Callable[[PointerKey], None]]
+    """Told which pointer may have moved, before those who moved it are answered."""
 
 
 class Lane:
@@ -164,7 +166,11 @@ class Lane:
         if draft.changed:
             assembled = assemble(draft, tools.store.types, tools.ids)
             tools.statistics.swaps += 1
-            outcome = await swap_head(tools.store, tools.clock, self._key, assembled, deadline)
+            try:
+                outcome = await swap_head(tools.store, tools.clock, self._key, assembled, deadline)
+            finally:
+                for listener in tools.listeners:
+                    listener(self._key)
             if outcome is Outcome.LOST:
                 tools.statistics.lost += 1
                 return False
