@@ -11,8 +11,8 @@ from headgate.model.physical import path_segment
 class CatalogPlaces(NamedTuple):
     """What the operator allows, and how places are looked at."""
 
-    root: str
-    """Below it each catalog that chooses no place gets a folder."""
+    root: str = ""
+    """Below it each catalog that chooses no place gets a folder; empty if none can."""
     allowed: tuple[str, ...] = ()
     """Below which other locations one may be chosen."""
     real: Callable[[str], str] = normalize
@@ -22,6 +22,12 @@ class CatalogPlaces(NamedTuple):
 
     def own(self, metalake: str, catalog: str, suffix: str) -> str:
         """A folder that no other catalog has, also not one that was renamed or dropped."""
+        if not self.root:
+            raise BadRequest(
+                f"Catalog {metalake}.{catalog} has no place",
+                why="there is none for catalogs that choose none",
+                fix="Ask for the setting catalogs.warehouse",
+            )
         return f"{self.root.rstrip('/')}/{path_segment(f'{metalake}.{catalog}')}-{suffix}"
 
     def chosen(self, location: str) -> str:
@@ -38,7 +44,7 @@ class CatalogPlaces(NamedTuple):
 
     def _allows(self, place: str, seen: Callable[[str], str]) -> bool:
         """Whether it lies below the root or an allowed location, or is one of the latter."""
-        where, root = seen(place), seen(self.root)
-        if is_within(where, root):
+        where, root = seen(place), seen(self.root) if self.root else ""
+        if root and is_within(where, root):
             return not is_within(root, where)
         return any(is_within(where, seen(allowed)) for allowed in self.allowed)

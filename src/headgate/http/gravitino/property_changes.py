@@ -17,6 +17,11 @@ def check_properties(names: Iterable[str], reserved: Collection[str]) -> None:
             )
 
 
+def properties_in(updates: Iterable[object]) -> list[str]:
+    """The names of all properties that these updates set or remove."""
+    return [one.property for one in updates if isinstance(one, SetProperty | RemoveProperty)]
+
+
 def changed_properties(
     old: Mapping[str, str], updates: Iterable[object], reserved: Collection[str]
 ) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Protocol
 import msgspec
 
 from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.catalog_places import CatalogPlaces
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.openings import Opened
@@ -30,9 +31,13 @@ class Gravitino(msgspec.Struct, frozen=True):
     authenticator: Authenticator
     check: Callable[[], Awaitable[object]]
     """Does what every request needs; its error says why the server cannot serve."""
+    places: CatalogPlaces = CatalogPlaces()
+    """Where catalogs may lie that callers create."""
     configs: Mapping[str, object] = {}
     """What anybody may know of the settings."""
     has_authorization: bool = False
+    public_url: str = ""
+    """The address that clients are told to come back to; the one they named if empty."""
     passwords: Passwords | None = None
     """None if users come with none."""
     reports: Reports | None = None

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.catalog.lakes import World, opened_world
-from tests.unit.http.gravitino.control import Control, guarded_node
+from tests.unit.http.gravitino.control import Control, guarded_node, open_node
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 @pytest.fixture
 async def control(world: World) -> Control:
     """A node where everybody may do everything, with the metalake `default` and its `main`."""
-    return Control(await world.node())
+    return await open_node(world)
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from headgate.catalog.calls import Caller
-from headgate.catalog.catalogs import bootstrap
-from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
-from headgate.catalog.guards import Guard, GuardOptions
+from headgate.catalog.catalog_places import CatalogPlaces
+from headgate.catalog.guards import GuardOptions
 from headgate.catalog.lake import Lake
 from headgate.errors import HeadgateError
 from headgate.http.gravitino.problems import GRAVITINO
@@ -16,9 +15,11 @@ from headgate.http.gravitino.routes import ROOT_ROUTES, ROUTES
 from headgate.http.gravitino.service import Gravitino
 from headgate.http.request import Request
 from headgate.http.router import Match, Router, Surface
-from tests.unit.catalog.lakes import CATALOG, METALAKE, OPTIONS, Node, World
+from headgate.server_settings import real_location
+from tests.unit.catalog.lakes import Node, World
 
 ADMIN = "root"
+NOWHERE = CatalogPlaces()
 V1 = "application/vnd.gravitino.v1+json"
 
 
@@ -50,13 +51,20 @@ class Believing:
 class Control:
     """One node, asked in Gravitino's protocol."""
 
-    def __init__(self, node: Node, *, has_authorization: bool = False) -> None:
+    def __init__(
+        self,
+        node: Node,
+        *,
+        has_authorization: bool = False,
+        places: CatalogPlaces = NOWHERE,
+    ) -> None:
         self.node = node
         self.lake: Lake = node.lake
         service = Gravitino(
             lake=node.lake,
             authenticator=Believing(),
             check=node.kernel.realms.list,
+            places=places,
             configs={"gravitino.authorization.enable": has_authorization},
             has_authorization=has_authorization,
         )
@@ -125,17 +133,22 @@ class Control:
         return answer.json
 
 
+async def open_node(world: World) -> Control:
+    """A node where everybody may do everything."""
+    return Control(await world.node(), places=places_in(world))
+
+
 async def guarded_node(world: World) -> Control:
     """A node that checks rights. Whoever is its service admin owns what has no owner."""
-    kernel = await world.rig.open(types=CATALOG_TYPES)
-    await bootstrap(kernel, METALAKE, CatalogEntity(0, CATALOG, world.warehouse, {}))
-    guard = Guard(kernel, GuardOptions(is_on=True, admins=frozenset({ADMIN})))
-    node = Node(world, kernel, OPTIONS)
-    node.lake = Lake(
-        kernel, node.storage, node.planner, node.workers, world.new_uuid, OPTIONS, guard=guard
-    )
-    world.nodes.append(node)
-    return Control(node, has_authorization=True)
+    guard = GuardOptions(is_on=True, admins=frozenset({ADMIN}))
+    node = await world.node(guard=guard)
+    return Control(node, has_authorization=True, places=places_in(world))
+
+
+def places_in(world: World) -> CatalogPlaces:
+    """Where callers may create catalogs: below `warehouses`, and in `shared`."""
+    folder = world.folder.as_posix()
+    return CatalogPlaces(f"file://{folder}/warehouses", (f"{folder}/shared",), real_location)
 
 
 def _encode(body: object) -> bytes:
