@@ -47,6 +47,8 @@ class Call(NamedTuple):
     """Of what is asked for, so that a key is not used for something else."""
     request: str = ""
     """The id of the request, for the audit."""
+    is_fresh: bool = True
+    """Whether the database is to be asked, also where pointers are polled."""
 
     @property
     def principal(self) -> str:

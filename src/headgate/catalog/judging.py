@@ -56,6 +56,8 @@ class Judge:
         )
 
     def _record(self, rule: Rule, call: Call, names: tuple[str, ...], why: str) -> None:
+        if why and not call.is_fresh:
+            return  # it asks again before it is answered
         caller = call.caller
         self._audit.decided(
             Decision(

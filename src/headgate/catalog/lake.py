@@ -12,6 +12,7 @@ from headgate.catalog.large_metadata import LargeMetadata
 from headgate.catalog.metadata_cache import MetadataCache
 from headgate.catalog.metalake_openings import MetalakeOpenings, OpenedMetalake
 from headgate.catalog.openings import Opened, Openings
+from headgate.catalog.polling import Validation
 from headgate.catalog.ports import Audit, Files, Planner, Storage, Workers
 from headgate.catalog.purging import Purges
 from headgate.catalog.versions import Terms
@@ -46,13 +47,14 @@ class Lake:
         *,
         guard: Guard | None = None,
         audit: Audit | None = None,
+        validation: Validation | None = None,
     ) -> None:
         self.kernel = kernel
         self.storage = storage
         self.planner = planner
         self.new_uuid = new_uuid
         self.options = options
-        self.openings = Openings(kernel, options.separator, guard, audit)
+        self.openings = Openings(kernel, options.separator, guard, audit, validation)
         self.metalakes = MetalakeOpenings(kernel, self.openings)
         self.large = LargeMetadata(workers)
         self.metadata = MetadataCache(options.metadata_cache_bytes, self.large)
@@ -62,7 +64,7 @@ class Lake:
         self.purges = Purges(kernel, self.openings, storage, planner)
 
     async def open(self, call: Call) -> Opened:
-        """The catalog of a call as it is now; one read of the database."""
+        """The catalog of a call as it is now; one read of the database, or none if it is polled."""
         return await self.openings.open(call)
 
     async def open_metalake(self, call: Call, *, inactive: bool = False) -> OpenedMetalake:

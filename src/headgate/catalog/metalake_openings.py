@@ -12,11 +12,13 @@ from headgate.catalog.entities import MetalakeEntity
 from headgate.catalog.guards import RIGHTS, Guard
 from headgate.catalog.judging import Judge
 from headgate.catalog.openings import CATALOG_POINTER, Heads, Openings
+from headgate.catalog.polling import Validation
 from headgate.errors import Forbidden, MetalakeNotFound
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.index import HeadView, open_head
 from headgate.kernel.kernel import Kernel
+from headgate.kernel.pointers import Vector
 from headgate.kernel.realms import (
     DROPPED,
     REALMS_KEY,
@@ -27,6 +29,7 @@ from headgate.kernel.realms import (
 )
 from headgate.kernel.records import EMPTY, PointerKey
 from headgate.kernel.system import SYSTEM_REALM
+from headgate.limits import OPENINGS_KNOWN_MAX
 
 R = TypeVar("R")
 
@@ -93,29 +96,47 @@ class MetalakeOpenings:
         self._kernel = kernel
         self._guard: Guard = openings.guard
         self._judge: Judge = openings.judge
+        self._validation: Validation = openings.validation
+        self._known: dict[str, tuple[str, Vector]] = {}
+        """Which realm a name meant, and under which heads."""
 
     async def open(self, call: Call, *, inactive: bool = False) -> OpenedMetalake:
         """The metalake that a call is about, as it is now; `inactive` also if it is off."""
         return await self._open(call, self._judge, inactive=inactive)
 
     async def _open(self, call: Call, judge: Judge, *, inactive: bool) -> OpenedMetalake:
-        kernel, name = self._kernel, call.catalog.metalake
-        [realms] = await kernel.pointers.read([REALMS_KEY])
-        realm = await _find(await open_head(kernel.store, SYSTEM_REALM, realms), name)
-        while realm is not None:
-            keys = self._keys(realm.id)
-            vector = await kernel.pointers.read_together(keys, None)
-            head = await open_head(kernel.store, SYSTEM_REALM, vector[0])
-            still = await _find(head, name)
-            if still is not None and still.id == realm.id:
-                heads = Heads(kernel.pointers, keys, vector)
+        name = call.catalog.metalake
+        id, known = self._known.get(name) or (await self._look_up(name), None)
+        while id:
+            keys = self._keys(id)
+            vector = await self._validation.reader(call).read_together(keys, known)
+            still = await self._find(vector[0], name)
+            if still is not None and still.id == id:
+                self._remember(name, id, vector)
+                heads = Heads(self._validation.usual, keys, vector)
                 opened = await self._opened(call, still, heads, judge)
                 if not inactive:
                     check_serving(still)  # all its users may know that
                 return opened
-            realm = still
+            id, known = still.id if still else "", None
         self._refuse(call, judge)
         raise MetalakeNotFound(f"Metalake does not exist: {name}")
+
+    async def _look_up(self, name: str) -> str:
+        """The id of a metalake, empty if there is none."""
+        [realms] = await self._kernel.pointers.read([REALMS_KEY])
+        found = await self._find(realms, name)
+        return found.id if found else ""
+
+    async def _find(self, realms: int | None, name: str) -> Realm | None:
+        head = await open_head(self._kernel.store, SYSTEM_REALM, realms)
+        realm = await find_realm(head, name)
+        return realm if realm is not None and is_there(realm) else None
+
+    def _remember(self, name: str, id: str, vector: Vector) -> None:
+        if len(self._known) >= OPENINGS_KNOWN_MAX:
+            self._known.clear()
+        self._known[name] = id, vector
 
     async def known_to(self, call: Call) -> list[OpenedMetalake]:
         """All that the caller is a user of, by name, switched on or off.
@@ -175,8 +196,3 @@ def is_there(realm: Realm) -> bool:
     """Whether a realm is a metalake that people know, switched on or off."""
     known = realm.state in {RealmState.ACTIVE, RealmState.INACTIVE}
     return known and DROPPED not in realm.properties
-
-
-async def _find(realms: HeadView, name: str) -> Realm | None:
-    realm = await find_realm(realms, name)
-    return realm if realm is not None and is_there(realm) else None

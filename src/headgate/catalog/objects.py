@@ -148,7 +148,7 @@ async def look_inside(lake: Lake, metalake: OpenedMetalake, catalogs: Iterable[i
     if not ids:
         return Inside(True, before, metalake.catalogs, {})
     keys = (*before.keys, *(PointerKey(realm, head_pointer(id)) for id in ids))
-    vector = await before.pointers.read_together(keys, None)
+    vector = await lake.openings.validation.reader(metalake.call).read_together(keys, None)
     is_same = vector[: len(before.keys)] == before.vector
     values = vector[len(before.keys) :]
     await store.fetch(realm, [value for value in values if value])

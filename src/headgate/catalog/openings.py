@@ -27,6 +27,7 @@ from headgate.catalog.identities import IDENTITIES_KEY
 from headgate.catalog.judging import Judge
 from headgate.catalog.naming import CATALOGS, NAMES, RELATIONS, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR, check_nesting
+from headgate.catalog.polling import PointerReader, Validation, per_request
 from headgate.catalog.ports import Audit
 from headgate.catalog.ways import Way, scope_of, way_to
 from headgate.errors import (
@@ -43,7 +44,7 @@ from headgate.kernel import operations
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
-from headgate.kernel.pointers import Pointers, Vector
+from headgate.kernel.pointers import Vector
 from headgate.kernel.realms import BY_NAME, REALMS_KEY, check_active
 from headgate.kernel.records import PointerKey
 from headgate.kernel.system import SYSTEM_REALM
@@ -60,12 +61,12 @@ R = TypeVar("R")
 class Heads(NamedTuple):
     """All pointers that an answer about a catalog depends on, as they were."""
 
-    pointers: Pointers
+    pointers: PointerReader
     keys: tuple[PointerKey, ...]
     vector: Vector
 
     async def holds(self) -> bool:
-        """Whether all are as they were; one read of the database."""
+        """Whether all are as they were; one read of the database, or none if they are polled."""
         return await self.pointers.read_together(self.keys, self.vector) == self.vector
 
 
@@ -200,7 +201,9 @@ class Openings:
         separator: str = "",
         guard: Guard | None = None,
         audit: Audit | None = None,
+        validation: Validation | None = None,
     ) -> None:
+        self.validation = validation or per_request(kernel)
         self.guard = guard or Guard(kernel, GuardOptions())
         self.judge = Judge(audit or Unrecorded(), kernel.clock)
         self._kernel = kernel
@@ -219,6 +222,7 @@ class Openings:
     async def _open(self, call: Call) -> Opened:
         name = call.catalog
         known = self._known.get(name)
+        reader = self.validation.reader(call)
         for _ in range(RESOLVE_TRIES_MAX):
             if known is None:
                 realm = await self._find_realm(await self._realms(), name)
@@ -226,7 +230,7 @@ class Openings:
                 known = _Known(realm, *await self._find_catalog(realm, catalogs, name), [])
             realm, catalog, owner, vector, before = known
             keys = self._keys(realm, catalog.id)
-            read = await self._kernel.pointers.read_together(keys, vector or None)
+            read = await reader.read_together(keys, vector or None)
             if read != vector:  # all that moved is read together
                 heads = [*read[1:OWN_KEYS], *read[OWN_KEYS + 1 :]]
                 await self._kernel.store.fetch(realm, [one for one in heads if one])
@@ -273,7 +277,7 @@ class Openings:
             catalog,
             view,
             {},
-            Heads(self._kernel.pointers, self._keys(realm, catalog.id), vector),
+            Heads(self.validation.usual, self._keys(realm, catalog.id), vector),
             EVERYTHING,
             Scope(ObjectType.CATALOG, catalog.id, known.owner),
             {},

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from headgate.catalog.calls import Call
 from headgate.catalog.kept_vectors import KeptVectors, Keys
 from headgate.clock import Clock
 from headgate.errors import HeadgateError
@@ -38,9 +39,9 @@ class Validation(NamedTuple):
     fresh: PointerReader
     """For whoever must not be late: it asks the database."""
 
-    def reader(self, *, fresh: bool) -> PointerReader:
-        """The one for a call."""
-        return self.fresh if fresh else self.usual
+    def reader(self, call: Call) -> PointerReader:
+        """The one for this call."""
+        return self.fresh if call.is_fresh else self.usual
 
 
 def per_request(kernel: Kernel) -> Validation:
