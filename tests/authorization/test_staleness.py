@@ -1,0 +1,175 @@
+"""Two nodes on one database: what one changes, the other knows at its next request."""
+
+import asyncio
+import copy
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from headgate.catalog.calls import Call
+from headgate.catalog.guards import RIGHTS, Guard, GuardOptions
+from headgate.catalog.openings import Opened
+from headgate.kernel.kernel import Kernel
+from headgate.testing.access_model import AccessModel
+from headgate.testing.kernels import Rig
+from tests.authorization.clerk import Clerk
+from tests.authorization.guarded import GuardedNode, GuardedWorld, guarded_world
+from tests.authorization.hunting import YES, Check, Hunt, Stale
+from tests.conftest import FULL
+from tests.seeds import draw_seed
+
+CHECKS = 100_000 if FULL else 1_500
+CHECKS_PER_CHANGE = 10
+CHANGES_MEANWHILE = 3_000 if FULL else 60
+CHECKERS = 4
+MUTANT_CHECKS = 6_000
+
+
+async def hunted(hunt: Hunt, checking: Sequence[GuardedNode], checks: int) -> list[Stale]:
+    """One change after the other, and behind each some checks; those with a wrong answer."""
+    stale: list[Stale] = []
+    answers = set()
+    for _ in range(checks // CHECKS_PER_CHANGE):
+        after = await hunt.change()
+        for number in range(CHECKS_PER_CHANGE):
+            check = hunt.check()
+            answer = await check.answer(checking[number % len(checking)])
+            expected = check.expected(hunt.model)
+            answers.add(answer)
+            if answer != expected:
+                stale.append(Stale(after, check, answer, expected))
+    assert YES in answers, "nobody could do anything"
+    return stale
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+async def test_no_answer_is_stale(
+    make_rig: Callable[[str], Rig], tmp_path: Path, database: str
+) -> None:
+    """Roles, rights, groups, owners, names and switches: each check knows all that was done."""
+    hunt_seed = draw_seed(f"staleness on {database}")
+    async with guarded_world(make_rig(database), tmp_path) as world:
+        changing, checking = await world.guarded(), await world.guarded()
+        hunt = Hunt(Clerk(changing), hunt_seed)
+        await hunt.begin()
+        assert await hunted(hunt, [checking, checking, changing], CHECKS) == []
+
+
+class Overlapping(NamedTuple):
+    """A check that may have met changes: it saw any state from the first to the last of these."""
+
+    check: Check
+    first: int
+    last: int
+    answer: str
+
+    def is_stale(self, states: Sequence[AccessModel]) -> bool:
+        return self.answer not in {
+            self.check.expected(state) for state in states[self.first : self.last + 1]
+        }
+
+
+class Meanwhile:
+    """Changes go on while others check."""
+
+    def __init__(self, hunt: Hunt) -> None:
+        self._hunt = hunt
+        self._begun = 0
+        self.states = [copy.deepcopy(hunt.model)]
+
+    async def change(self, count: int) -> None:
+        for _ in range(count):
+            self._begun += 1
+            await self._hunt.change()
+            self.states.append(copy.deepcopy(self._hunt.model))
+
+    async def check(self, node: GuardedNode, hunt: Hunt, until: "asyncio.Task[None]") -> Any:
+        made: list[Overlapping] = []
+        while not until.done():
+            check, first = hunt.check(), len(self.states) - 1
+            answer = await check.answer(node)
+            made.append(Overlapping(check, first, self._begun, answer))
+            await asyncio.sleep(0)
+        return made
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+async def test_a_check_that_meets_a_change_answers_before_or_after_it(
+    make_rig: Callable[[str], Rig], tmp_path: Path, database: str
+) -> None:
+    """And one that begins when the change is acknowledged never answers before it."""
+    hunt_seed = draw_seed(f"overlapping checks on {database}")
+    async with guarded_world(make_rig(database), tmp_path) as world:
+        changing, checking = await world.guarded(), await world.guarded()
+        hunt = Hunt(Clerk(changing), hunt_seed)
+        await hunt.begin()
+        meanwhile = Meanwhile(hunt)
+        writer = asyncio.create_task(meanwhile.change(CHANGES_MEANWHILE))
+        nodes = [changing, *[checking] * (CHECKERS - 1)]
+        checks = await asyncio.gather(
+            *(
+                meanwhile.check(node, Hunt(hunt.clerk, hunt_seed + number), writer)
+                for number, node in enumerate(nodes, 1)
+            )
+        )
+        await writer
+        overlapping = [one for some in checks for one in some]
+        assert len(overlapping) > CHANGES_MEANWHILE
+        assert any(one.first != one.last for one in overlapping), "none met a change"
+        assert [one for one in overlapping if one.is_stale(meanwhile.states)] == []
+
+
+class Forgetful(Guard):
+    """A guard that does not look at one of the pointers that rights depend on."""
+
+    ignored = 0
+
+    async def _current(self, realm: str, values: tuple[int | None, ...]) -> Any:
+        known = self._known.get(realm)
+        if known is not None:
+            at = self.ignored
+            values = (*values[:at], known.values[at], *values[at + 1 :])
+        return await super()._current(realm, values)
+
+
+def forgetful(pointer: str) -> Callable[[Kernel, GuardOptions], Guard]:
+    """Makes a guard that ignores this pointer."""
+
+    def make(kernel: Kernel, options: GuardOptions) -> Guard:
+        guard = Forgetful(kernel, options)
+        guard.ignored = RIGHTS.index(pointer)
+        return guard
+
+    return make
+
+
+@pytest.mark.parametrize("pointer", RIGHTS)
+async def test_the_hunt_finds_a_guard_that_ignores_a_pointer(
+    world: GuardedWorld, pointer: str
+) -> None:
+    """Whichever of them it is: so the hunt would find a fault."""
+    changing, checking = await world.guarded(), await world.guarded(make=forgetful(pointer))
+    hunt = Hunt(Clerk(changing), seed=1)
+    await hunt.begin()
+    assert await hunted(hunt, [checking], MUTANT_CHECKS)
+
+
+async def test_the_hunt_finds_names_that_are_looked_up_only_once(
+    world: GuardedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that keeps the ways to objects when their names have changed gives wrong answers."""
+    changing, checking = await world.guarded(), await world.guarded()
+    kept: dict[Any, Any] = {}
+    make = checking.lake.openings._opened
+
+    async def stale(call: Call, *rest: Any) -> Opened:
+        return (await make(call, *rest))._replace(ways=kept)
+
+    monkeypatch.setattr(checking.lake.openings, "_opened", stale)
+    hunt = Hunt(Clerk(changing), seed=1)
+    await hunt.begin()
+    assert await hunted(hunt, [checking], MUTANT_CHECKS)
