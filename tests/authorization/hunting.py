@@ -241,10 +241,9 @@ class Hunt:
         return f"drop {schema}"
 
     def _path(self) -> Path:
-        below = self._random.choice(((), *SCHEMAS, *RELATIONS))
-        if not below and self._random.random() < 0.5:
+        if self._random.random() < 0.2:
             return ()
-        return (CATALOG, *below)
+        return (CATALOG, *self._random.choice(((), *SCHEMAS, *RELATIONS)))
 
     _changes: Sequence[Callable[["Hunt"], Awaitable[str]]] = (
         _switch_principal,

@@ -24,14 +24,16 @@ CHECKS = 100_000 if FULL else 1_500
 CHECKS_PER_CHANGE = 10
 CHANGES_MEANWHILE = 3_000 if FULL else 60
 CHECKERS = 4
-MUTANT_CHECKS = 6_000
+MUTANT_CHECKS = 20_000
 
 
 async def hunted(hunt: Hunt, checking: Sequence[GuardedNode], checks: int) -> list[Stale]:
-    """One change after the other, and behind each some checks; those with a wrong answer."""
+    """One change after the other, and behind each some checks, until there is a wrong answer."""
     stale: list[Stale] = []
     answers = set()
     for _ in range(checks // CHECKS_PER_CHANGE):
+        if stale:
+            return stale
         after = await hunt.change()
         for number in range(CHECKS_PER_CHANGE):
             check = hunt.check()
