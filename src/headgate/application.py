@@ -19,6 +19,7 @@ from headgate.catalog.guards import Guard
 from headgate.catalog.lake import Lake
 from headgate.catalog.large_metadata import WORKER as METADATA
 from headgate.catalog.linked_places import check_links
+from headgate.catalog.polling import Validation, per_request
 from headgate.catalog.purge_rounds import make_rounds
 from headgate.catalog.reports import Reports
 from headgate.catalog.separator_changes import settle_separator
@@ -34,7 +35,7 @@ from headgate.http.gravitino.routes import ROUTES as GRAVITINO_ROUTES
 from headgate.http.gravitino.service import Gravitino
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.iceberg.service import Service
-from headgate.http.kernel_measures import kernel_samples, lake_samples
+from headgate.http.kernel_measures import kernel_samples, lake_samples, polling_samples
 from headgate.http.management.changes import ChangeServices, change_surface
 from headgate.http.management.database_file import file_check
 from headgate.http.management.reports import ReportServices, report_surface
@@ -58,6 +59,7 @@ from headgate.server_settings import (
     front_options,
     guard_options,
     lake_options,
+    polling,
     pool_options,
     real_location,
     shown_configs,
@@ -109,7 +111,8 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             )
             authentication = await open_authentication(settings, kernel, stack)
             audit = _audit(settings, measures, stack)
-            service = await _iceberg(settings, kernel, authentication, audit, stack)
+            validation = _validation(settings, kernel, measures, stack)
+            service = await _iceberg(settings, kernel, authentication, audit, validation, stack)
             measures.add_source(lambda: lake_samples(service.lake))
             measures.add_source(lambda: cache_samples("answers", service.answers.statistics()))
             check = _check(settings, kernel)
@@ -157,11 +160,25 @@ def _audit(settings: Settings, measures: Measures, stack: AsyncExitStack) -> Aud
     return audit
 
 
+def _validation(
+    settings: Settings, kernel: Kernel, measures: Measures, stack: AsyncExitStack
+) -> Validation:
+    """How requests learn what is new; what polls for them ends with the stack."""
+    polls = polling(settings, kernel)
+    if polls is None:
+        return per_request(kernel)
+    measures.add_source(lambda: polling_samples(polls))
+    task = asyncio.create_task(polls.poll_for_ever())
+    stack.callback(task.cancel)
+    return polls.validation
+
+
 async def _iceberg(
     settings: Settings,
     kernel: Kernel,
     authentication: Authentication,
     audit: AuditLog | None,
+    validation: Validation,
     stack: AsyncExitStack,
 ) -> Service:
     """What the handlers of Iceberg's protocol work with; closed with the stack."""
@@ -183,6 +200,7 @@ async def _iceberg(
         lake_options(settings),
         guard=Guard(kernel, guard_options(settings), authentication.confirming),
         audit=audit,
+        validation=validation,
     )
     stack.push_async_callback(lake.purges.close)
     reports = Reports(lake, stored=not settings[READ_ONLY])

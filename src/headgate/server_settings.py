@@ -12,10 +12,12 @@ from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.guards import GuardOptions
 from headgate.catalog.lake import LakeOptions
 from headgate.catalog.nesting import SEPARATOR
+from headgate.catalog.polling import Polling
 from headgate.errors import BadRequest, BadSetting
 from headgate.http.audit_file import AuditFile
 from headgate.http.front import FrontOptions
 from headgate.http.origins import hosts_of
+from headgate.kernel.kernel import Kernel
 from headgate.model.locations import normalize, scheme_of
 from headgate.model.separators import Governance, check_separator
 from headgate.settings import (
@@ -49,6 +51,7 @@ def front_options(settings: Settings) -> FrontOptions:
         requests_max=settings[server.HTTP_REQUESTS_MAX],
         request_seconds_max=settings[server.HTTP_REQUEST_SECONDS],
         body_bytes_max=settings[server.HTTP_BODY_BYTES],
+        is_polling=settings[authorization.VALIDATION] == "poll",
         hosts=hosts_of(settings[server.HTTP_HOST]),
     )
 
@@ -87,7 +90,17 @@ def guard_options(settings: Settings) -> GuardOptions:
     return GuardOptions(
         is_on=settings[authorization.AUTHORIZATION_ENABLED],
         admins=frozenset(listed(settings[authorization.SERVICE_ADMINS])),
+        is_fine=settings[authorization.INVALIDATION] == "fine",
+        cache_entries=settings[authorization.ACCESS_CACHE_ENTRIES],
+        cache_seconds=settings[authorization.ACCESS_CACHE_SECONDS],
     )
+
+
+def polling(settings: Settings, kernel: Kernel) -> Polling | None:
+    """Polls instead of requests; None if each of them asks."""
+    if settings[authorization.VALIDATION] != "poll":
+        return None
+    return Polling(kernel, settings[authorization.POLL_INTERVAL] / 1000)
 
 
 def audit_file(settings: Settings) -> AuditFile | None:

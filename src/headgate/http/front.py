@@ -31,7 +31,7 @@ from headgate.http.measures import Measures, Samples
 from headgate.http.origins import allowed_host, same_origin
 from headgate.http.request import Request, Response, headers_by_name
 from headgate.http.router import Match, Route, Router, Surface, Unmatched
-from headgate.http.standing import Answer, StandingAnswers
+from headgate.http.standing import READING, Answer, StandingAnswers
 from headgate.limits import (
     BODY_BYTES_MAX,
     BODY_SECONDS_MAX,
@@ -45,6 +45,8 @@ from headgate.limits import (
 
 UNMATCHED = "unmatched"
 HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
+CONFIRMED = frozenset({401, 403, 404, 409})
+"""Refusals that may be of yesterday."""
 GOOD_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
 Message = MutableMapping[str, Any]
@@ -66,6 +68,8 @@ class FrontOptions(msgspec.Struct, frozen=True):
     body_seconds_max: float = BODY_SECONDS_MAX
     hosts: frozenset[str] = frozenset()
     """The only ones that a request may name as its host, without ports; empty means any."""
+    is_polling: bool = False
+    """Whether what is read may be late: then nobody is refused before the database was asked."""
 
 
 class Front:
@@ -86,6 +90,7 @@ class Front:
         self._request_ids = (f"{seed:016x}-{number:x}" for number in itertools.count(1))
         """Of this process: the seed makes them differ from those of others."""
         self._options = options
+        self._respond = self._handle_late if options.is_polling else self._handle
         self._admission = Admission(options.requests_max, options.request_seconds_max, clock)
         self._log = AccessLog()
         self._compressed = CompressedBodies(COMPRESSED_ANSWERS_BYTES)
@@ -200,7 +205,7 @@ class Front:
     async def _admit(self, match: Match, request: Request, receive: Receive) -> Response:
         """Serve a request within the limits, or say why not. Probes are always let in."""
         if match.route.probe:
-            return await self._handle(match, request, receive)
+            return await self._respond(match, request, receive)
         admission = self._admission
         if admission.full:
             self._measures.refused += 1
@@ -208,13 +213,23 @@ class Front:
         task = cast("asyncio.Task[Any]", asyncio.current_task(self._loop))
         admission.enter(task)
         try:
-            return await self._handle(match, request, receive)
+            return await self._respond(match, request, receive)
         except asyncio.CancelledError:
             if not admission.was_late(task):
                 raise
             return match.surface.dialect.answer(self._late(match, request))
         finally:
             admission.leave(task)
+
+    async def _handle_late(self, match: Match, request: Request, receive: Receive) -> Response:
+        """Answer a read by what was polled; if that refuses it, by what the database says now."""
+        is_read = request.method in READING and not match.route.writes
+        request.is_fresh = not is_read or _has_body(request)
+        response = await self._handle(match, request, receive)
+        if request.is_fresh or response.status not in CONFIRMED:
+            return response
+        request.is_fresh = True
+        return await self._handle(match, request, receive)
 
     async def _handle(self, match: Match, request: Request, receive: Receive) -> Response:
         dialect = match.surface.dialect

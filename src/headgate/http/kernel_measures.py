@@ -1,7 +1,8 @@
 """What a kernel and a lake on it count, as samples."""
 
 from headgate.catalog.lake import Lake
-from headgate.http.cache_measures import cache_samples
+from headgate.catalog.polling import Polling
+from headgate.http.cache_measures import access_cache_samples, cache_samples
 from headgate.http.database_reads import ReadCountingBackend
 from headgate.http.measures import Samples
 from headgate.kernel.kernel import Kernel
@@ -24,8 +25,20 @@ def kernel_samples(kernel: Kernel) -> Samples:
 
 
 def lake_samples(lake: Lake) -> Samples:
-    """The numbers of its cache, and the commits that it prepared anew."""
+    """The numbers of its caches, and the commits that it prepared anew."""
     return {
         "headgate_commit_retries_total": lake.commits_repeated,
         **cache_samples("metadata", lake.metadata.statistics),
+        **access_cache_samples(lake.openings.guard.cache.statistics()),
+    }
+
+
+def polling_samples(polling: Polling) -> Samples:
+    """How polling goes."""
+    counted = polling.statistics
+    return {
+        "headgate_polls_total": counted.polls,
+        "headgate_poll_failures_total": counted.failures,
+        "headgate_poll_fallbacks_total": counted.fallbacks,
+        "headgate_poll_age_seconds": polling.age_seconds,
     }

@@ -43,8 +43,19 @@ FAMILIES = {
     "headgate_cache_hits_total": Family("counter", "Entries found in a cache."),
     "headgate_cache_misses_total": Family("counter", "Entries not found in a cache."),
     "headgate_cache_evictions_total": Family("counter", "Entries put out of a cache."),
+    "headgate_cache_invalidations_total": Family(
+        "counter", "Entries dropped because what they rest on changed."
+    ),
     "headgate_cache_bytes": Family("gauge", "Bytes of what a cache holds."),
     "headgate_cache_entries": Family("gauge", "Entries that a cache holds."),
+    "headgate_polls_total": Family("counter", "Polls of the pointers in use."),
+    "headgate_poll_failures_total": Family("counter", "Polls that failed."),
+    "headgate_poll_fallbacks_total": Family(
+        "counter", "Reads that requests made, because what they need was not polled."
+    ),
+    "headgate_poll_age_seconds": Family(
+        "gauge", "Since the last good poll, added up over all processes."
+    ),
     "headgate_audit_records_total": Family("counter", "Decisions written to the audit."),
     "headgate_audit_records_lost_total": Family("counter", "Decisions that could not be written."),
 }
@@ -55,6 +66,7 @@ CACHES = {
     "answers": "bodies of answers about tables, put together",
     "compressed": "bodies of answers, compressed",
     "standing": "whole answers that may be given again",
+    "access": "what callers may do, and what roles grant",
 }
 """What the label `cache` may say."""
 

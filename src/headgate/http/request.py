@@ -38,6 +38,8 @@ class Request(msgspec.Struct, eq=False):
     principal: str = ANONYMOUS
     expires_ms: int | None = None
     """Until when the principal is known to be who it is; None if that does not end."""
+    is_fresh: bool = True
+    """Whether the database is to be asked, also where pointers are polled."""
     ground: Ground | None = None
     """Of its answer, once somebody has read it."""
     _query: dict[str, list[str]] | None = None

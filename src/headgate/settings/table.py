@@ -18,7 +18,15 @@ from headgate.settings.authentication import (
     TOKEN_SECONDS,
     TOKEN_SECRET,
 )
-from headgate.settings.authorization import AUTHORIZATION_ENABLED, SERVICE_ADMINS
+from headgate.settings.authorization import (
+    ACCESS_CACHE_ENTRIES,
+    ACCESS_CACHE_SECONDS,
+    AUTHORIZATION_ENABLED,
+    INVALIDATION,
+    POLL_INTERVAL,
+    SERVICE_ADMINS,
+    VALIDATION,
+)
 from headgate.settings.catalogs import (
     ANSWERS_CACHE_BYTES,
     BOOTSTRAP,
@@ -127,7 +135,15 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         MASTER_KEY,
         MASTER_KEY_FILE,
     ),
-    "Authorization": (AUTHORIZATION_ENABLED, SERVICE_ADMINS),
+    "Authorization": (
+        AUTHORIZATION_ENABLED,
+        SERVICE_ADMINS,
+        VALIDATION,
+        POLL_INTERVAL,
+        INVALIDATION,
+        ACCESS_CACHE_ENTRIES,
+        ACCESS_CACHE_SECONDS,
+    ),
     "Audit": (AUDIT_FILE, AUDIT_SAMPLING),
     "Catalogs": (
         BOOTSTRAP,

@@ -57,7 +57,8 @@ async def call_of(service: Gravitino, request: Request) -> Call:
     named = request.params
     metalake = segment(request, "metalake") if "metalake" in named else ""
     catalog = segment(request, "catalog") if "catalog" in named else ""
-    return Call(CatalogName(metalake, catalog), caller, request=request.id)
+    name = CatalogName(metalake, catalog)
+    return Call(name, caller, request=request.id, is_fresh=request.is_fresh)
 
 
 async def metalake_of(

@@ -8,12 +8,14 @@ from uuid import UUID
 
 import msgspec
 
+from headgate.access.rules import LOAD_CATALOG
 from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.lake import Lake
 from headgate.catalog.openings import Opened
 from headgate.catalog.paging import Paging, decode_token
+from headgate.catalog.providers import ICEBERG
 from headgate.catalog.reports import Reports
-from headgate.errors import BadRequest
+from headgate.errors import BadRequest, CatalogNotFound
 from headgate.http.authentication.token_endpoint import TokenEndpoint
 from headgate.http.request import Request
 from headgate.kernel.cache import Cache
@@ -59,14 +61,27 @@ async def call_of(service: Service, request: Request) -> Call:
     caller = await service.authenticate(request)
     request.principal = caller.name
     key = _key(request)
-    return Call(name, caller, key, _fingerprint(request) if key else "", request.id)
+    fingerprint = _fingerprint(request) if key else ""
+    return Call(name, caller, key, fingerprint, request.id, request.is_fresh)
 
 
 async def open_catalog(service: Service, request: Request) -> Opened:
     """The catalog in the path of a request, as it is now."""
     opened = await service.lake.open(await call_of(service, request))
+    await check_iceberg(opened)
     request.ground = opened.heads
     return opened
+
+
+async def check_iceberg(opened: Opened) -> None:
+    """Refuse a catalog whose tables, if it has any, are not Iceberg's."""
+    if opened.catalog.provider != ICEBERG:
+        await opened.require(LOAD_CATALOG)
+        raise CatalogNotFound(
+            f"Catalog does not exist: {opened.call.catalog}",
+            why=f"there is one of this name, and its provider is {opened.catalog.provider}",
+            fix="Use it through Gravitino's protocol",
+        )
 
 
 def separator_of(service: Service, opened: Opened) -> str:
