@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
+from headgate.catalog.change_records import Change
 from headgate.catalog.naming import CATALOGS, FUNCTIONS, NAMES, NAMESPACES, RELATIONS, ROOT
 from headgate.catalog.openings import CATALOG_POINTER
 from headgate.catalog.purging import PURGE
@@ -23,8 +24,14 @@ DONE = {
     "alter": "altered",
     "create": "created",
     "delete": "deleted",
+    "disable": "switched off",
     "drop": "dropped",
+    "enable": "switched on",
+    "grant": "given rights",
+    "purge": "purged",
     "rename": "renamed",
+    "revoke": "stripped of rights",
+    "set-owner": "given an owner",
 }
 
 
@@ -67,14 +74,23 @@ def sentence(commit: Commit, realm: str, catalog: str = "") -> str:
     return "\n".join(lines)
 
 
+def sentence_of_change(change: Change) -> str:
+    """A record of the change log for people: when, where, what, and what else is noted."""
+    where = ".".join(filter(None, (change.metalake, change.catalog)))
+    note = {"do": change.do, "kind": change.kind, "name": list(change.name), "by": change.by}
+    said = in_words(note | {"to": list(change.to)} if change.to else note)
+    more = f": {to_json(change.details)}" if change.details else ""
+    return printable(f"{iso(change.time_ms)}  {where or 'system'}  {said}{more}")
+
+
 def is_about(commit: Commit, name: str) -> bool:
     """Whether a note names this table, view or namespace, or anything in it."""
-    inside = f"{name}."
-    return any(
-        one == name or one.startswith(inside)
-        for group in commit.groups
-        for one in _names(group.note)
-    )
+    return any(is_in(name, one) for group in commit.groups for one in _names(group.note))
+
+
+def is_in(name: str, one: str) -> bool:
+    """Whether a name with dots between its levels is this one, or inside of it."""
+    return one == name or one.startswith(f"{name}.")
 
 
 def _names(note: object) -> Iterator[str]:

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import click
@@ -13,6 +14,7 @@ from headgate.catalog.catalogs import find_catalog, stored_catalogs
 from headgate.catalog.openings import head_pointer
 from headgate.cli.commit_words import CATALOG_POINTERS, described, is_about, sentence
 from headgate.cli.commits import newest, since, unseen
+from headgate.cli.log_changes import ChangeViewer, WantedChanges
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import printable, to_json
@@ -43,18 +45,6 @@ class Wanted(NamedTuple):
         return self.name is None or is_about(commit, self.name)
 
 
-class CommitId(click.ParamType[int]):
-    """The number of a commit."""
-
-    name = "id"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if not (value.isascii() and value.isdigit()):
-            text = f"{value!r} is no id of a commit; `headgate log` shows them, as 123456789"
-            self.fail(text, param, ctx)
-        return int(value)
-
-
 @click.command()
 @click.option("--realm", metavar="NAME", help="Only this realm; a name or an id.")
 @click.option(
@@ -67,7 +57,10 @@ class CommitId(click.ParamType[int]):
 )
 @click.option("--pointer", metavar="NAME", help="Only pointers of this name.")
 @click.option(
-    "--since", metavar="ID", type=CommitId(), help="Only what came after the commit of this id."
+    "--since",
+    metavar="ID",
+    help="Only what came after the commit of this id; with --changes, behind a cursor, "
+    "`oldest` or `now`.",
 )
 @click.option(
     "--limit",
@@ -77,6 +70,13 @@ class CommitId(click.ParamType[int]):
     f"Default: {LAST_COMMITS}, or all with --since.",
 )
 @click.option("--follow", is_flag=True, help="Go on with new commits until interrupted.")
+@click.option(
+    "--changes",
+    is_flag=True,
+    help="Show the change log: one line for each operation. With --follow and without --since or "
+    "--limit, only what comes.",
+)
+@click.option("--kind", metavar="KIND", help="With --changes, only what is of this kind: table.")
 @shared
 def log(  # noqa: PLR0913  as many as its options
     run: Run,
@@ -85,24 +85,58 @@ def log(  # noqa: PLR0913  as many as its options
     catalog: str | None,
     name: str | None,
     pointer: str | None,
-    since: int | None,
+    since: str | None,
     limit: int | None,
     follow: bool,
+    changes: bool,
+    kind: str | None,
 ) -> None:
     """Print the commits of all realms, oldest first.
 
     With --json each commit is an object on a line of its own; ids are text. Keys of names say what
     they name and the id of the namespace it is in. The parts of other keys are separated by NUL,
     shown as / without --json. Bytes that are no UTF-8 are shown as escapes.
+
+    With --changes --json each operation is an object on a line of its own. The last of those that
+    were found together has a member `next`: the cursor for --since to go on behind it.
     """
     default = run.settings[BOOTSTRAP_METALAKE]
     within = None if catalog is None else _catalog_name(catalog, default)
-    chosen = Wanted(realm, pointer, since, limit, within, name)
-    viewer = Viewer(chosen, json=run.json)
-    work = viewer.follow if follow else viewer.show
+    viewer: Viewer | ChangeViewer
+    if changes:
+        _refuse(pointer, "--pointer", "without --changes")
+        wanted = WantedChanges(realm, since, limit, within, name, kind)
+        viewer = ChangeViewer(wanted, json=run.json)
+    else:
+        _refuse(kind, "--kind", "with --changes")
+        chosen = Wanted(realm, pointer, _commit_id(since), limit, within, name)
+        viewer = Viewer(chosen, json=run.json)
+    work = partial(_until_told, viewer.follow) if follow else viewer.show
     stopped = (KeyboardInterrupt, asyncio.CancelledError) if follow else ()
     with contextlib.suppress(*stopped):
         with_kernel(run, work, writable=False)
+
+
+async def _until_told(work: Callable[[Kernel], Awaitable[None]], kernel: Kernel) -> None:
+    """SIGTERM ends it as an interruption does."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    await work(kernel)
+
+
+def _refuse(given: str | None, option: str, use: str) -> None:
+    if given is not None:
+        raise click.UsageError(f"{option} can only be used {use}")
+
+
+def _commit_id(text: str | None) -> int | None:
+    if text is None or (text.isascii() and text.isdigit()):
+        return None if text is None else int(text)
+    raise click.BadParameter(
+        f"{text!r} is no id of a commit; `headgate log` shows them, as 123456789",
+        param_hint="'--since'",
+    )
 
 
 def _catalog_name(text: str, default: str) -> CatalogName:
@@ -131,9 +165,6 @@ class Viewer:
 
     async def follow(self, kernel: Kernel) -> None:
         """Print what is there now, `limit` commits at most, then what comes, until stopped."""
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        assert task is not None
-        loop.add_signal_handler(signal.SIGTERM, task.cancel)
         keys = await self._pointers(kernel)
         for key in keys:
             for commit in await newest(kernel.log, [key], 1):
