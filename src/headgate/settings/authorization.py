@@ -47,6 +47,7 @@ ACCESS_CACHE_ENTRIES = Setting(
     name="authorization.cache-entries",
     type=int,
     default=ACCESS_KNOWN_MAX,
+    unit="entries",
     least=1,
     help="Of how many callers and roles it is remembered what they may do.",
 )
