@@ -8,26 +8,26 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from headgate.workers.serving import Job, live
 
 YES, NO = b"yes", b"no"
-_hasher = PasswordHasher()  # Argon2id, with the parameters of RFC 9106 for little memory
 
 
-def hash_password(digest: bytes) -> Iterator[bytes]:
-    """The hash to be stored."""
-    yield _hasher.hash(digest).encode()
+def jobs(hasher: PasswordHasher) -> dict[bytes, Job]:
+    """What the process does, at the price that this hasher asks."""
 
+    def hash_password(digest: bytes) -> Iterator[bytes]:
+        """The hash to be stored."""
+        yield hasher.hash(digest).encode()
 
-def verify_password(stored: bytes, digest: bytes) -> Iterator[bytes]:
-    """Whether it is the password of this hash."""
-    try:
-        _hasher.verify(stored, digest)
-    except (VerificationError, InvalidHashError):
-        yield NO
-    else:
-        yield YES
+    def verify_password(stored: bytes, digest: bytes) -> Iterator[bytes]:
+        """Whether it is the password of this hash."""
+        try:
+            hasher.verify(stored, digest)
+        except (VerificationError, InvalidHashError):
+            yield NO
+        else:
+            yield YES
 
-
-JOBS: dict[bytes, Job] = {b"hash": hash_password, b"verify": verify_password}
+    return {b"hash": hash_password, b"verify": verify_password}
 
 
 if __name__ == "__main__":
-    live(JOBS)
+    live(jobs(PasswordHasher()))  # Argon2id, as RFC 9106 recommends where memory is scarce
