@@ -10,6 +10,7 @@ from headgate.http.authentication.revocation import ROUTES as REVOCATION_ROUTES
 from headgate.http.front import UNMATCHED
 from headgate.http.iceberg.config import LIFETIME
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
+from headgate.http.management.changes import ROUTES as CHANGE_ROUTES
 from headgate.http.management.reports import ROUTES as REPORT_ROUTES
 from headgate.http.management.routes import ROUTES as MANAGEMENT_ROUTES
 from headgate.http.measures import CACHES, FAMILIES
@@ -57,7 +58,7 @@ def endpoints_page() -> Iterator[str]:
     for route in ICEBERG_ROUTES:
         yield from _endpoint(route, ICEBERG_PREFIX, ICEBERG)
     yield from ("", "## Probes and management", "", "Headgate's own paths.")
-    for route in (*MANAGEMENT_ROUTES, *REPORT_ROUTES, *REVOCATION_ROUTES):
+    for route in (*MANAGEMENT_ROUTES, *REPORT_ROUTES, *REVOCATION_ROUTES, *CHANGE_ROUTES):
         yield from _endpoint(route, "", PLAIN)
 
 
