@@ -51,7 +51,11 @@ class PropertyChanges(NamedTuple):
 
 
 async def create_namespace(
-    lake: Lake, opened: Opened, levels: Levels, properties: Mapping[str, str]
+    lake: Lake,
+    opened: Opened,
+    levels: Levels,
+    properties: Mapping[str, str],
+    comment: str = "",
 ) -> dict[str, str]:
     """Make a namespace and those above it that are missing, all or none; its properties."""
     check_levels(levels)
@@ -66,8 +70,8 @@ async def create_namespace(
             raise NamespaceExists(f"Namespace already exists: {dotted(levels)}")
         for depth in range(len(path), len(levels)):
             parent = path[-1].id if path else ROOT
-            own = dict(properties) if depth == len(levels) - 1 else {}
-            entity = NamespaceEntity(own, draft.now_ms, opened.call.principal)
+            own = (dict(properties), comment) if depth == len(levels) - 1 else ({}, "")
+            entity = NamespaceEntity(own[0], draft.now_ms, opened.call.principal, own[1])
             entry = Entry(Kind.NAMESPACE, draft.new_id(), draft.stage(entity), opened.owner)
             names.add(parent, NAMESPACES, levels[depth], entry)
             path.append(entry)
@@ -87,8 +91,13 @@ async def check_namespace(opened: Opened, levels: Levels) -> None:
 async def load_namespace(opened: Opened, levels: Levels) -> dict[str, str]:
     """The properties of a namespace."""
     await opened.require(LOAD_SCHEMA, levels)
+    return (await describe_namespace(opened, levels)).properties
+
+
+async def describe_namespace(opened: Opened, levels: Levels) -> NamespaceEntity:
+    """All that is kept of a namespace, for those who may know it."""
     entry = await find_namespace(opened, levels)
-    return (await opened.head.get(entry.object, NamespaceEntity)).properties
+    return await opened.head.get(entry.object, NamespaceEntity)
 
 
 async def list_namespaces(opened: Opened, parent: Levels, paging: Paging) -> Page[Levels]:
@@ -125,7 +134,12 @@ async def update_namespace(
         kept = {name: value for name, value in old.properties.items() if name not in removals}
         after = kept | dict(updates)
         if after != old.properties:
-            object = draft.stage(msgspec.structs.replace(old, properties=after))
+            by = opened.call.principal
+            object = draft.stage(
+                msgspec.structs.replace(
+                    old, properties=after, changed_ms=draft.now_ms, changed_by=by
+                )
+            )
             parent = names.path(levels[:-1])
             moved = msgspec.structs.replace(entry, object=object)
             names.put(parent[-1].id if parent else ROOT, NAMESPACES, levels[-1], moved)
@@ -209,5 +223,5 @@ def _check_nesting(opened: Opened, levels: Levels, options: LakeOptions) -> None
 
 def _check_properties(opened: Opened, properties: Mapping[str, str]) -> None:
     location = properties.get(LOCATION)
-    if location is not None:
+    if location is not None and opened.catalog.warehouse:  # else no file is ever looked for there
         check_allowed(location, opened.allowed_locations)

@@ -6,9 +6,16 @@ from headgate.access.rules import LOAD_CATALOG
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import list_catalogs
 from headgate.catalog.openings import Opened
+from headgate.catalog.providers import ICEBERG
 from headgate.errors import CatalogNotFound
 from headgate.http.iceberg.payloads import CatalogConfig
-from headgate.http.iceberg.service import Service, catalog_name, prefix_of, separator_of
+from headgate.http.iceberg.service import (
+    Service,
+    catalog_name,
+    check_iceberg,
+    prefix_of,
+    separator_of,
+)
 from headgate.http.request import Request, Response, json_response
 from headgate.http.router import Handler
 from headgate.limits import OPERATION_LIFETIME_MS
@@ -24,6 +31,7 @@ def config_handler(endpoints: list[str]) -> Handler:
         """What a client of this catalog must know."""
         opened = await _open(service, request)
         await opened.require(LOAD_CATALOG)
+        await check_iceberg(opened)
         overrides = {
             "prefix": prefix_of(opened.call.catalog),
             "namespace-separator": advertised(separator_of(service, opened)),
@@ -47,9 +55,10 @@ async def _open(service: Service, request: Request) -> Opened:
         return await service.lake.open(Call(name, caller, request=request.id))
     except CatalogNotFound:
         catalogs = await list_catalogs(service.lake.kernel, service.metalake)
-        if len(catalogs) != 1:
+        names = [one.name for one in catalogs if one.provider == ICEBERG]
+        if len(names) != 1:
             raise
-        only = CatalogName(service.metalake, catalogs[0].name)
+        only = CatalogName(service.metalake, names[0])
         return await service.lake.open(Call(only, caller, request=request.id))
 
 
