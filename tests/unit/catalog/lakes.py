@@ -14,6 +14,7 @@ from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
 from headgate.catalog.guards import Guard, GuardOptions
 from headgate.catalog.lake import Lake, LakeOptions
 from headgate.catalog.openings import Opened
+from headgate.catalog.polling import Validation, per_request
 from headgate.catalog.reports import Reports
 from headgate.errors import HeadgateError
 from headgate.http.authentication.authenticator import Authenticator, Methods
@@ -79,7 +80,12 @@ class Node:
     """One server process, without a port."""
 
     def __init__(
-        self, world: "World", kernel: Kernel, options: LakeOptions, guard: GuardOptions
+        self,
+        world: "World",
+        kernel: Kernel,
+        options: LakeOptions,
+        guard: GuardOptions,
+        validation: Validation,
     ) -> None:
         self.kernel = kernel
         self.storage = CountingStorage(StorageGateway(world.storage, kernel.clock))
@@ -94,6 +100,7 @@ class Node:
             world.new_uuid,
             options,
             guard=self.guard,
+            validation=validation,
         )
         self.reports = Reports(self.lake)
         self.tokens = SimpleTokens(SECRET, kernel.clock)
@@ -201,12 +208,13 @@ class World:
         options: LakeOptions = OPTIONS,
         commit: CommitOptions = CommitOptions(),
         guard: GuardOptions = UNGUARDED,
+        validate: Callable[[Kernel], Validation] = per_request,
     ) -> Node:
         """Another node; it knows nothing yet."""
         kernel = await self.rig.open(types=CATALOG_TYPES, commit=commit)
         if not self.nodes:
             await bootstrap(kernel, METALAKE, CatalogEntity(0, CATALOG, self.warehouse, {}))
-        node = Node(self, kernel, options, guard)
+        node = Node(self, kernel, options, guard, validate(kernel))
         self.nodes.append(node)
         return node
 
