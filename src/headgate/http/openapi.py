@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from types import UnionType
+from typing import Any, get_args
 
 import msgspec
 
@@ -39,11 +40,16 @@ def _schemas(surface: Surface) -> tuple[dict[Any, Json], Json]:
     for route in surface.routes:
         types += [route.request, route.response, *route.answers.values()]
         types += [item.type for item in route.parameters]
-    wanted = list(dict.fromkeys(type for type in types if type is not None))
-    schemas, components = msgspec.json.schema_components(
+    unions = {type: get_args(type) for type in types if isinstance(type, UnionType)}
+    single = [one for type in types for one in unions.get(type, (type,))]
+    wanted = list(dict.fromkeys(type for type in single if type is not None))
+    found, components = msgspec.json.schema_components(
         wanted, ref_template="#/components/schemas/{name}"
     )
-    return dict(zip(wanted, schemas, strict=True)), components
+    schemas: dict[Any, Json] = dict(zip(wanted, found, strict=True))
+    for type, members in unions.items():  # msgspec knows none of objects without tags
+        schemas[type] = {"anyOf": [schemas[member] for member in members]}
+    return schemas, components
 
 
 def _operation(route: Route, dialect: Dialect, schemas: Mapping[Any, Json]) -> Json:
