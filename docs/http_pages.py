@@ -5,9 +5,13 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from headgate import limits
-from headgate.application import ICEBERG_PREFIX
+from headgate.application import DOCUMENTS as PROTOCOL_DOCUMENTS
+from headgate.application import GRAVITINO_PREFIX, ICEBERG_PREFIX
 from headgate.http.authentication.revocation import ROUTES as REVOCATION_ROUTES
 from headgate.http.front import UNMATCHED
+from headgate.http.gravitino.problems import GRAVITINO
+from headgate.http.gravitino.routes import ROOT_ROUTES
+from headgate.http.gravitino.routes import ROUTES as GRAVITINO_ROUTES
 from headgate.http.iceberg.config import LIFETIME
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.management.changes import ROUTES as CHANGE_ROUTES
@@ -23,7 +27,7 @@ from headgate.storage.options import S3Options
 
 T = TypeVar("T")
 
-DOCUMENTS = (f"{ICEBERG_PREFIX}/v1/openapi.json", "/management/v1/openapi.json")
+DOCUMENTS = (*(path for path, _ in PROTOCOL_DOCUMENTS), "/management/v1/openapi.json")
 MINUTES = limits.OPERATION_LIFETIME_MS // 60_000
 
 
@@ -34,7 +38,7 @@ def endpoints_page() -> Iterator[str]:
         "",
         "All protocols are on one port.",
         "The same is served as OpenAPI 3.1 documents, made from the same tables: "
-        + " and ".join(f"`{path}`" for path in DOCUMENTS)
+        + ", ".join(f"`{path}`" for path in DOCUMENTS)
         + ".",
         "",
         (
@@ -57,6 +61,21 @@ def endpoints_page() -> Iterator[str]:
     )
     for route in ICEBERG_ROUTES:
         yield from _endpoint(route, ICEBERG_PREFIX, ICEBERG)
+    yield from (
+        "",
+        "## Gravitino REST",
+        "",
+        f"The control plane, below `{GRAVITINO_PREFIX}`.",
+        'A success is 200 with `"code": 0`, also of what creates something.',
+        (
+            'An error is `{"code", "type", "message"}`; a path that is none of these answers '
+            "404 with the code 1006, as what is not supported."
+        ),
+    )
+    for route in GRAVITINO_ROUTES:
+        yield from _endpoint(route, GRAVITINO_PREFIX, GRAVITINO)
+    for route in ROOT_ROUTES:
+        yield from _endpoint(route, "", GRAVITINO)
     yield from ("", "## Probes and management", "", "Headgate's own paths.")
     for route in (*MANAGEMENT_ROUTES, *REPORT_ROUTES, *REVOCATION_ROUTES, *CHANGE_ROUTES):
         yield from _endpoint(route, "", PLAIN)
