@@ -62,7 +62,7 @@ def encode_cursor(cursor: Cursor) -> str:
     for (realm, name), position in cursor.positions.items():
         realms.setdefault(realm, []).append((_short(name), *position))
     stored = msgspec.msgpack.encode(_Stored(cursor.realm, list(realms.items())))
-    return base64.urlsafe_b64encode(FORMAT + zlib.compress(stored)).decode().rstrip("=")
+    return base64.urlsafe_b64encode(FORMAT + zlib.compress(stored, level=1)).decode().rstrip("=")
 
 
 def decode_cursor(text: str) -> Cursor:
@@ -86,13 +86,19 @@ def _positions(stored: _Stored) -> Iterator[tuple[PointerKey, Position]]:
     for realm, pointers in stored.positions:
         if realm != SYSTEM_REALM:
             check_realm_id(realm)
-        for name, after, within, given, ends in pointers:
-            key = PointerKey(realm, head_pointer(name) if isinstance(name, int) else name)
-            check_pointer_name(key.name)
-            yield key, Position(after, within, given, ends)
+        for name, *position in pointers:
+            if isinstance(name, str):
+                check_pointer_name(name)
+            yield PointerKey(realm, _long(name)), Position._make(position)
+
+
+def _long(name: str | int) -> str:
+    return name if isinstance(name, str) else head_pointer(name)
 
 
 def _short(name: str) -> str | int:
     """Most pointers are the heads of catalogs: their ids say it all."""
-    middle = name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
-    return int(middle) if name == f"{_PREFIX}{middle}{_SUFFIX}" and middle.isdigit() else name
+    if not (name.startswith(_PREFIX) and name.endswith(_SUFFIX)):
+        return name
+    middle = name[len(_PREFIX) : -len(_SUFFIX)]
+    return int(middle) if middle.isdigit() else name
