@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -149,3 +150,17 @@ def test_a_store_is_copied_and_restored_as_shown(server: HeadgateServer, catalog
     assert restored.list_namespaces() == [("before",)]
     assert restored.load_table("before.t").scan().count() == 3
     restored.close()
+
+
+def test_changes_can_be_followed(server: HeadgateServer, catalog: Catalog) -> None:
+    """The program of the page reads all that was done, and then only what comes."""
+    [program] = blocks(HOW_TO / "follow-changes.md", "python")
+    catalog.create_namespace("a")
+    known = run(program, server)
+    catalog.create_namespace("b")
+    news: Any = known["news"]
+    records, _ = news(known["since"])
+
+    first: Any = known["records"]
+    assert (first[-1]["kind"], first[-1]["name"]) == ("namespace", ["a"])
+    assert [(one["kind"], one["name"]) for one in records] == [("namespace", ["b"])]
