@@ -141,6 +141,11 @@ class Clerk:
         await self.node.must("DELETE", url)
         self._take((CATALOG, *path))
 
+    def forget(self, path: Path) -> None:
+        """What is there under this name, if anything, was taken away by others."""
+        if self.model.find(path) is not None:
+            self._take(path)
+
     def _principals(self, sort: Sort) -> dict[str, Principal]:
         return self.model.users if sort is USER else self.model.groups
 
