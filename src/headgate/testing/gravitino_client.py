@@ -1,11 +1,9 @@
-"""Gravitino's official client for Python: fetched once by pip, kept in the user's cache.
+"""Gravitino's own client for Python, unmodified: fetched once by pip, kept in the user's cache.
 
-It is not installed beside Headgate, because it wants other versions of libraries than ours, and of
-tools that it never uses. It comes without them, byte for byte as it was published, and works with
-those that are there. pip asks where its own settings say, so a mirror of the user is honoured.
+It names the exact version of everything it needs, which do not fit those of other clients. So it is
+installed alone, and uses what is there.
 """
 
-import hashlib
 import shutil
 import subprocess
 import sys
@@ -15,15 +13,7 @@ from pathlib import Path
 import platformdirs
 
 VERSION = "1.3.1"
-REQUIREMENTS = (
-    f"apache-gravitino=={VERSION}",
-    "dataclasses-json==0.6.7",
-    "marshmallow==3.26.2",
-    "mypy-extensions==1.1.0",
-    "readerwriterlock==1.0.9",
-    "typing-inspect==0.9.0",
-)
-"""The client, and what it imports that Headgate's tests do not have anyway."""
+SHA256 = "37e9773902da47e809d6a4501d0bd7fbef2c0257a0972b466294440a51e616d7"
 FETCH_SECONDS_MAX = 280.0
 
 
@@ -31,20 +21,18 @@ def use_gravitino_client() -> None:
     """Let `import gravitino` find the client."""
     folder = str(_fetched())
     if folder not in sys.path:
-        sys.path.append(folder)  # the last: what is installed goes first
+        sys.path.append(folder)
 
 
 def _fetched() -> Path:
-    """The folder with the client. It appears whole or not at all, also when two fetch."""
-    words = (*REQUIREMENTS, str(sys.version_info[:2]))
-    digest = hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]
-    folder = platformdirs.user_cache_path("headgate") / "python" / f"gravitino-{digest}"
+    """The folder that the client is in. It appears whole or not at all, also when two fetch."""
+    folder = platformdirs.user_cache_path("headgate") / "python" / f"gravitino-{SHA256[:12]}"
     if folder.exists():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=folder.parent))
     try:
-        _run_pip(scratch / "client")
+        _run_pip(scratch)
         (scratch / "client").rename(folder)
     except OSError:
         if not folder.exists():  # else someone else was quicker
@@ -54,10 +42,12 @@ def _fetched() -> Path:
     return folder
 
 
-def _run_pip(folder: Path) -> None:
+def _run_pip(scratch: Path) -> None:
+    wanted = scratch / "requirements.txt"
+    wanted.write_text(f"apache-gravitino=={VERSION} --hash=sha256:{SHA256}\n")
     command = [
         *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
-        *("--no-deps", "--target", str(folder), *REQUIREMENTS),
+        *("--no-deps", "--target", str(scratch / "client"), "--requirement", str(wanted)),
     ]
     done = subprocess.run(  # noqa: S603  the command is composed above
         command,
