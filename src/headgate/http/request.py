@@ -45,6 +45,9 @@ class Request(msgspec.Struct, eq=False):
     _query: dict[str, list[str]] | None = None
     _encoded_query: dict[str, list[str]] | None = None
 
+    def __repr__(self) -> str:
+        return f"Request({self.method} {self.path})"  # headers and bodies have secrets
+
     @property
     def query(self) -> dict[str, list[str]]:
         """The decoded values of each parameter, in the order they came; `+` is a space."""
