@@ -8,6 +8,7 @@ import msgspec
 from headgate.catalog.entities import Kind
 from headgate.catalog.openings import Opened
 from headgate.catalog.paging import Paging
+from headgate.catalog.providers import ICEBERG
 from headgate.catalog.relations import Relation, list_relations
 from headgate.errors import BadRequest, Unsupported
 from headgate.http.gravitino.schema_names import joined_name, schema_of
@@ -18,8 +19,6 @@ from headgate.http.router import Handler
 from headgate.limits import LIST_CHUNK_ENTRIES
 from headgate.model.names import Identifier, Levels
 
-PROVIDER = "lakehouse-iceberg"
-
 _encode = msgspec.json.Encoder().encode
 
 
@@ -27,11 +26,11 @@ async def relational(service: Gravitino, request: Request) -> Opened:
     """The catalog in the path of a request, which must be one that has tables and views."""
     opened = await catalog_of(service, request)
     catalog = opened.catalog
-    if catalog.provider != PROVIDER:
+    if catalog.provider != ICEBERG:
         raise Unsupported(
             f"Catalog {catalog.name} has no tables and no views",
             why=f"its provider is {catalog.provider}",
-            fix=f"Use a catalog of the provider {PROVIDER}",
+            fix=f"Use a catalog of the provider {ICEBERG}",
         )
     return opened
 
