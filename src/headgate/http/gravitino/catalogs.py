@@ -79,9 +79,10 @@ class CatalogShape(Shape, frozen=True):
     name: str
     type: str
     provider: str
+    comment: str
+    """Empty if it has none: Python's client warns of one that is left out."""
     properties: dict[str, str]
     audit: Audit
-    comment: str | None = None
 
 
 class CatalogAnswer(Answer, frozen=True):
@@ -214,7 +215,7 @@ def _shape(
         name=catalog.name,
         type=catalog.type,
         provider=catalog.provider,
-        comment=catalog.comment or None,
+        comment=catalog.comment,
         properties=_properties(service, request, metalake, catalog),
         audit=audit_of(
             catalog.created_by, catalog.created_ms, catalog.changed_by, catalog.changed_ms
