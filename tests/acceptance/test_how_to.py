@@ -1,5 +1,6 @@
 """The programs of the README and of the how-to pages, run against a real server."""
 
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.exceptions import ForbiddenError
 
 from headgate.testing.headgate_server import HeadgateServer, environment
 from tests.acceptance.conftest import EXECUTABLE
@@ -37,9 +39,11 @@ def run(program: str, server: HeadgateServer, **names: object) -> dict[str, obje
     return known
 
 
-def headgate(server: HeadgateServer, *arguments: str, expect: int = 0) -> str:
+def headgate(server: HeadgateServer, *arguments: str, expect: int = 0, entered: str = "") -> str:
     command = [str(EXECUTABLE), *arguments, "--data", str(server.folder / "data")]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment(), input=entered, capture_output=True, text=True, check=False
+    )
     assert done.returncode == expect, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -164,3 +168,42 @@ def test_changes_can_be_followed(server: HeadgateServer, catalog: Catalog) -> No
     first: Any = known["records"]
     assert (first[-1]["kind"], first[-1]["name"]) == ("namespace", ["a"])
     assert [(one["kind"], one["name"]) for one in records] == [("namespace", ["b"])]
+
+
+def test_access_is_controlled_as_shown(tmp_path: Path) -> None:
+    """A user may read what its role says, but for what is denied, until the role is taken away."""
+    page = HOW_TO / "control-access.md"
+    commands = [line.split()[1:] for line in blocks(page, "bash")]
+    users = {words[2]: words for words in commands if words[:2] == ["user", "create"]}
+    options = next(words[1:] for words in commands if words[0] == "serve")
+    let_in, give, take = blocks(page, "python")
+    with HeadgateServer(tmp_path, *options) as server:
+        for words in users.values():
+            headgate(server, *words, entered="correct horse\n")
+        secret = json.loads(headgate(server, "token", "secret", "create", "admin", "--json"))
+        tokens = f"{server.iceberg_url}/v1/oauth/tokens"
+        admin = load_catalog(
+            "admin",
+            type="rest",
+            uri=server.iceberg_url,
+            credential=f"admin:{secret['client-secret']}",
+            **{"oauth2-server-uri": tokens},
+        )
+        admin.create_namespace("shop")
+        for name in ("orders", "salaries"):
+            admin.create_table(f"shop.{name}", pa.schema([("id", pa.int64())]))
+        token = json.loads(headgate(server, "token", "create", "ann", "--json"))["token"]
+        ann = load_catalog("ann", type="rest", uri=server.iceberg_url, token=token)
+
+        program = run(let_in, server)
+        with pytest.raises(ForbiddenError):
+            ann.list_tables("shop")
+        run(give, server, **program)
+        assert ann.list_tables("shop") == [("shop", "orders")]
+        with pytest.raises(ForbiddenError):
+            ann.load_table("shop.salaries")
+        run(take, server, **program)
+        with pytest.raises(ForbiddenError):
+            ann.load_table("shop.orders")
+        admin.close()
+        ann.close()
