@@ -193,12 +193,11 @@ def test_access_is_controlled_as_shown(tmp_path: Path) -> None:
         for name in ("orders", "salaries"):
             admin.create_table(f"shop.{name}", pa.schema([("id", pa.int64())]))
         token = json.loads(headgate(server, "token", "create", "ann", "--json"))["token"]
-        ann = load_catalog("ann", type="rest", uri=server.iceberg_url, token=token)
-
         program = run(let_in, server)
         with pytest.raises(ForbiddenError):
-            ann.list_tables("shop")
+            load_catalog("ann", type="rest", uri=server.iceberg_url, token=token)
         run(give, server, **program)
+        ann = load_catalog("ann", type="rest", uri=server.iceberg_url, token=token)
         assert ann.list_tables("shop") == [("shop", "orders")]
         with pytest.raises(ForbiddenError):
             ann.load_table("shop.salaries")
