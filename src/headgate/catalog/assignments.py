@@ -4,19 +4,18 @@ What is forgotten was out of use before, because nothing that is gone has rights
 if it cannot be done now, what is left does no harm.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from headgate.catalog.guards import GRANTS
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import IDS, id_bytes, place_of
 from headgate.catalog.rights import ASSIGNED, GRANTED, second_of
+from headgate.catalog.walks import unhurried
 from headgate.errors import HeadgateError
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look
 from headgate.kernel.tree import Tree
-from headgate.limits import LIST_CHUNK_ENTRIES
 
 
 async def roles_of(grants: HeadView, principal: int) -> list[int]:
@@ -28,7 +27,7 @@ async def roles_of(grants: HeadView, principal: int) -> list[int]:
 async def roles_by_principal(grants: HeadView) -> dict[int, list[int]]:
     """The same for all users and groups, in one walk."""
     found: dict[int, list[int]] = {}
-    async for key in _assigned(grants):
+    async for key, _ in unhurried(grants.index(ASSIGNED).scan()):
         found.setdefault(int.from_bytes(key[:8], "big"), []).append(second_of(key))
     return found
 
@@ -56,7 +55,8 @@ async def forget_principal(metalake: OpenedMetalake, id: int) -> None:
 
 async def forget_role(metalake: OpenedMetalake, id: int) -> None:
     """Take its rights from a role that is gone, and the role from all who have it."""
-    held = [key async for key in _assigned(metalake.grants) if second_of(key) == id]
+    assigned = unhurried(metalake.grants.index(ASSIGNED).scan())
+    held = [key async for key, _ in assigned if second_of(key) == id]
 
     def attempt(draft: Draft) -> None:
         _remove_all(draft, GRANTED, id)
@@ -64,16 +64,6 @@ async def forget_role(metalake: OpenedMetalake, id: int) -> None:
             draft.index(ASSIGNED).remove(key)
 
     await _forget(metalake, attempt)
-
-
-async def _assigned(grants: HeadView) -> AsyncIterator[bytes]:
-    """All keys of the index. It may be long: others have their turn now and then."""
-    read = 0
-    async for key, _ in grants.index(ASSIGNED).scan():
-        yield key
-        read += 1
-        if read % LIST_CHUNK_ENTRIES == 0:
-            await asyncio.sleep(0)
 
 
 async def _forget(metalake: OpenedMetalake, attempt: Callable[[Draft], None]) -> None:

@@ -170,6 +170,7 @@ async def roles_on(lake: Lake, metalake: OpenedMetalake, name: ObjectName) -> li
     visible = await list_roles(metalake)
 
     def find(tree: Tree) -> list[str]:
+        tree.need(pair(entry.id, found.id) for _, entry in visible)
         return [role for role, entry in visible if tree.get(pair(entry.id, found.id)) is not None]
 
     return await look(metalake.grants.index(GRANTED), find)

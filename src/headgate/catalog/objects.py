@@ -127,8 +127,13 @@ async def find_objects(
         if inside.is_same:
             finder = _Finder(lake, metalake, entries, inside)
             return [await finder.find(name, read.get(name)) for name in names]
-        metalake = await lake.open_metalake(metalake.call)
+        metalake = await open_anew(lake, metalake)
     raise too_busy(metalake)
+
+
+async def open_anew(lake: Lake, metalake: OpenedMetalake) -> OpenedMetalake:
+    """The same metalake for the same call, as it is now, whatever is kept of it."""
+    return await lake.open_metalake(metalake.call._replace(is_fresh=True))
 
 
 class Inside(NamedTuple):

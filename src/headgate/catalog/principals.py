@@ -13,7 +13,7 @@ from headgate.access import rules
 from headgate.access.rules import Rule, Standing
 from headgate.catalog.assignments import forget_principal, role_names, roles_by_principal, roles_of
 from headgate.catalog.compiling import DISABLED
-from headgate.catalog.entities import Entry, GroupEntity, Kind, UserEntity, decode_entry
+from headgate.catalog.entities import Entry, GroupEntity, Kind, UserEntity
 from headgate.catalog.guards import PRINCIPALS
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import (
@@ -25,9 +25,9 @@ from headgate.catalog.naming import (
     Names,
     NamesDraft,
     id_bytes,
-    key_of,
     place_of,
 )
+from headgate.catalog.walks import names_in
 from headgate.errors import (
     AlreadyExists,
     BadRequest,
@@ -179,14 +179,12 @@ async def describe(metalake: OpenedMetalake, sort: Sort, named: Named) -> Princi
 
 async def list_principals(metalake: OpenedMetalake, sort: Sort) -> list[Named]:
     """All users or groups that the caller may see, by name."""
-    sees_all = metalake.may(sort.loading)
-    prefix = key_of(ROOT, sort.group, "")
-    found: list[Named] = []
-    async for key, value in metalake.principals.index(NAMES).prefix(prefix):
-        entry = decode_entry(value)
-        if sees_all or entry.id in metalake.access.principals:
-            found.append(Named(key[len(prefix) :].decode(), entry))
-    return found
+    sees_all, own = metalake.may(sort.loading), metalake.access.principals
+    return [
+        Named(name, entry)
+        async for name, entry in names_in(metalake.principals, sort.group)
+        if sees_all or entry.id in own
+    ]
 
 
 async def describe_all(

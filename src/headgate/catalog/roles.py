@@ -12,21 +12,23 @@ from headgate.access import rules
 from headgate.access.objects import ObjectType
 from headgate.access.rules import Standing
 from headgate.catalog.assignments import forget_role
-from headgate.catalog.entities import Entry, Kind, RoleEntity, decode_entry
+from headgate.catalog.entities import Entry, Kind, RoleEntity
 from headgate.catalog.guards import GRANTS, PRINCIPAL_ROLES
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
-from headgate.catalog.naming import NAMES, ROLES, ROOT, Names, NamesDraft, id_bytes, key_of
+from headgate.catalog.naming import NAMES, ROLES, ROOT, Names, NamesDraft, id_bytes
 from headgate.catalog.objects import (
     Inside,
     find_objects,
     full_names,
     look_inside,
+    open_anew,
     too_busy,
 )
 from headgate.catalog.openings import Heads
 from headgate.catalog.privilege_checks import Wanted, check_bindable, check_securable, grant_of
 from headgate.catalog.rights import GRANTED, Grant, decode_grant, encode_grant, pair, second_of
+from headgate.catalog.walks import names_in
 from headgate.catalog.ways import scope_of
 from headgate.errors import (
     BadRequest,
@@ -120,20 +122,18 @@ async def load_role(lake: Lake, metalake: OpenedMetalake, name: str) -> Role:
         if inside.is_same:
             entity = await metalake.roles.get(entry.object, RoleEntity)
             return await _role(lake, metalake, name, entity, grants, inside)
-        metalake = await lake.open_metalake(metalake.call)
+        metalake = await open_anew(lake, metalake)
     raise too_busy(metalake)
 
 
 async def list_roles(metalake: OpenedMetalake) -> list[tuple[str, Entry]]:
     """All roles that the caller may see, by name."""
     sees_all = metalake.may(rules.LOAD_ROLE)
-    prefix = key_of(ROOT, ROLES, "")
-    found: list[tuple[str, Entry]] = []
-    async for key, value in metalake.roles.index(NAMES).prefix(prefix):
-        entry = decode_entry(value)
-        if sees_all or may_load(metalake, entry):
-            found.append((key[len(prefix) :].decode(), entry))
-    return found
+    return [
+        (name, entry)
+        async for name, entry in names_in(metalake.roles, ROLES)
+        if sees_all or may_load(metalake, entry)
+    ]
 
 
 async def delete_role(metalake: OpenedMetalake, name: str) -> bool:
