@@ -3,11 +3,11 @@
 import itertools
 from typing import Any, NamedTuple
 
-from pyiceberg.catalog.rest import RestCatalog
-
 from gravitino import Catalog, GravitinoClient, NameIdentifier
 from gravitino.api.rel.column import Column
 from gravitino.api.rel.types.types import Types
+from pyiceberg.catalog.rest import RestCatalog
+
 from headgate.testing.headgate_server import HeadgateServer
 
 LONG, STRING, INTEGER = Types.LongType.get(), Types.StringType.get(), Types.IntegerType.get()

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-
 from gravitino import NameIdentifier
-from gravitino.api.authorization.privileges import Privilege
+from gravitino.api.authorization.privileges import Privilege, Privileges
+from gravitino.api.authorization.securable_objects import SecurableObjects
 from gravitino.api.rel.column import Column
 from gravitino.api.rel.expressions.distributions.distributions import Distributions
 from gravitino.api.rel.expressions.named_reference import NamedReference
@@ -22,11 +22,14 @@ from gravitino.exceptions.base import (
     UnsupportedOperationException,
 )
 from gravitino.namespace import Namespace
+
 from headgate.testing.headgate_server import HeadgateServer
 from tests.gravitino.conftest import ADMIN, Clients
 from tests.gravitino.relational import CITY, ID, INTEGER, STRING, Both, new_catalog
 
 pytestmark = pytest.mark.filterwarnings("ignore:Missing value of non-optional type")
+
+LAST = TableChange.ColumnPosition.default_pos()
 
 
 @pytest.fixture(name="both", scope="module")
@@ -68,7 +71,7 @@ def altered(*changes: TableChange) -> Callable[[Both], object]:
         typed(Types.UnionType.of(STRING)),
         lambda both: both.table("new", partitioning=[Transforms.list(["city"])]),
         lambda both: both.table("new", partitioning=[Transforms.range(["city"])]),
-        altered(TableChange.add_column(["n"], Types.ByteType.get())),
+        altered(TableChange.add_column(["n"], Types.ByteType.get(), None, LAST)),
         lambda both: both.load().list_partition_names(),
         lambda both: both.load().list_partitions(),
         lambda both: both.load().get_partition("p"),
@@ -97,8 +100,8 @@ def test_what_iceberg_does_not_have_is_unsupported(
         ),
         lambda both: both.table("new", properties={"current-snapshot-id": "1"}),
         lambda both: both.table("new", properties={"format-version": "9"}),
-        altered(TableChange.add_column(["id"], STRING)),
-        altered(TableChange.add_column(["n"], STRING, nullable=False)),
+        altered(TableChange.add_column(["id"], STRING, None, LAST)),
+        altered(TableChange.add_column(["n"], STRING, None, LAST, nullable=False)),
         altered(TableChange.delete_column(["none"], False)),
         altered(TableChange.delete_column(["city"], False)),
         altered(TableChange.update_column_type(["city"], INTEGER)),
@@ -133,13 +136,17 @@ def test_a_name_is_taken_once(both: Both) -> None:
         both.table(columns=[CITY])
 
 
-def test_who_may_only_read_is_told_so_when_it_loads(both: Both, client: Clients) -> None:
-    """A client can ask for a table and say that it is going to change it."""
+def test_a_client_may_say_what_it_is_going_to_do(both: Both, client: Clients) -> None:
+    """Whoever may only read is told so when it loads, and not when it writes."""
     admin, name = client(ADMIN), both.catalog.name()
     admin.add_user("ann")
-    reads = {Privilege.Name.SELECT_TABLE}
-    tables = client("ann").load_metalake if False else None
-    assert tables is None
+    rights = map(Privileges.allow, ("USE_CATALOG", "USE_SCHEMA", "SELECT_TABLE"))
+    admin.create_role("reader", {}, [SecurableObjects.of_catalog(name, list(rights))])
+    admin.grant_roles_to_user(["reader"], "ann")
+    tables = client("ann").load_catalog(name).as_table_catalog()
+
+    assert tables.load_table(both.named("t"), {Privilege.Name.SELECT_TABLE}).name() == "t"
     with pytest.raises(ForbiddenException):
-        client("ann").load_catalog(name)
-    assert both.tables.load_table(both.named("t"), reads | {Privilege.Name.MODIFY_TABLE})
+        tables.load_table(both.named("t"), {Privilege.Name.MODIFY_TABLE})
+    with pytest.raises(ForbiddenException):
+        tables.drop_table(both.named("t"))

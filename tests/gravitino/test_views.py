@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-
+from gravitino import NameIdentifier
 from gravitino.api.rel.column import Column
 from gravitino.api.rel.sql_representation import SQLRepresentation
 from gravitino.api.rel.types.types import Types
@@ -18,7 +18,7 @@ from gravitino.exceptions.base import (
     ViewAlreadyExistsException,
 )
 from gravitino.namespace import Namespace
-from gravitino import NameIdentifier
+
 from headgate.testing.headgate_server import HeadgateServer
 from tests.gravitino.conftest import ADMIN, Clients
 from tests.gravitino.relational import ID, STRING, Both, new_catalog
