@@ -15,6 +15,7 @@ from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.objects import FoundObject, ObjectName, find_object, object_type
 from headgate.catalog.openings import Opened
+from headgate.catalog.polling import Polling
 from headgate.catalog.principals import GROUP, USER, New, Principal, Sort, insert_creator
 from headgate.catalog.privilege_checks import Wanted, terms_of
 from headgate.catalog.roles import Role
@@ -30,6 +31,7 @@ OWNER = "olga"
 """Who owns the metalake."""
 ADMIN = "root"
 """Whom the settings name."""
+POLL_SECONDS = 3_600.0  # for longer than any test
 REFUSALS = 200  # more than a commit tries
 
 
@@ -39,10 +41,13 @@ class Guarded:
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
 
-    async def metalake(self, by: str = OWNER, groups: Iterable[str] = ()) -> OpenedMetalake:
+    async def metalake(
+        self, by: str = OWNER, groups: Iterable[str] = (), *, is_fresh: bool = True
+    ) -> OpenedMetalake:
         """The metalake, as it is now, for this caller."""
         caller = Caller(by, tuple(groups))
-        return await self.lake.open_metalake(Call(CatalogName(METALAKE, ""), caller))
+        call = Call(CatalogName(METALAKE, ""), caller, is_fresh=is_fresh)
+        return await self.lake.open_metalake(call)
 
     async def catalog(self, by: str, groups: Iterable[str] = ()) -> Opened:
         """The catalog, as it is now, for this caller."""
@@ -103,9 +108,17 @@ class Guarded:
         return await find_object(self.lake, await self.metalake(), named(kind, full_name))
 
 
-async def guarded_node(world: World) -> Guarded:
-    """Another node that checks rights, in a world that has a metalake."""
+async def guarded_node(world: World, *, polls: bool = False) -> Guarded:
+    """Another node that checks rights, in a world that has a metalake.
+
+    One that polls has polled once, and does so no more.
+    """
     kernel = await world.rig.open(types=CATALOG_TYPES)
+    validation = None
+    if polls:
+        polling = Polling(kernel, POLL_SECONDS)
+        await polling.poll()
+        validation = polling.validation
     guard = Guard(kernel, GuardOptions(is_on=True, admins=frozenset({ADMIN})))
     storage = CountingStorage(StorageGateway(world.storage, kernel.clock))
     return Guarded(
@@ -117,6 +130,7 @@ async def guarded_node(world: World) -> Guarded:
             world.new_uuid,
             OPTIONS,
             guard=guard,
+            validation=validation,
         )
     )
 

@@ -9,7 +9,7 @@ from headgate.catalog import roles
 from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.guards import PRINCIPAL_ROLES
-from headgate.catalog.roles import create_role, delete_role, list_roles
+from headgate.catalog.roles import create_role, delete_role, list_roles, load_role
 from headgate.errors import (
     BadName,
     BadRequest,
@@ -347,6 +347,23 @@ async def test_a_cold_node_shows_the_same(world: World, node: Node, guarded: Gua
     cold = await guarded_node(world)
 
     assert shown(await cold.load("r")) == shown(await guarded.load("r"))
+
+
+async def test_a_node_that_polls_shows_no_role_that_never_was(
+    world: World, node: Node, guarded: Guarded
+) -> None:
+    """It may be late with the metalake, and then it does not mix it with what is new in a
+    catalog."""
+    await node.table("t")
+    await guarded.role("r", rights("table", TABLE, "select_table"))
+    polling = await guarded_node(world, polls=True)
+    late = await polling.metalake(is_fresh=False)
+    await guarded.revoke("r", rights("table", TABLE, "select_table"))
+    await node.made("/v1/default.main/tables/rename", RENAME)
+    role = await load_role(polling.lake, await polling.metalake(is_fresh=False), "r")
+
+    assert (await polling.metalake()).heads.vector != late.heads.vector
+    assert shown(role) == {}
 
 
 async def test_the_change_log_has_one_record_for_each_change(guarded: Guarded) -> None:

@@ -132,6 +132,14 @@ async def test_a_user_sees_itself_and_its_groups(guarded: Control) -> None:
     assert (await guarded.get("default/users/ben", user=caller)).status == 403
 
 
+async def test_a_metalake_that_is_off_has_no_users_to_be_told(guarded: Control) -> None:
+    """Clients are told that it is not in use."""
+    await guarded.done("PATCH", "default", {"inUse": False}, user=ADMIN)
+    for path in ("users", "groups", "roles", "owners/catalog/main"):
+        answer = await guarded.get(f"default/{path}", user=ADMIN)
+        assert answer.error == (409, 1009, "MetalakeNotInUseException")
+
+
 BULK = "/api/bulk/metalakes/default/users"
 
 
