@@ -1,29 +1,15 @@
 """Who may read the change log: it names everything that is in a metalake."""
 
-from typing import NamedTuple
-
 from headgate.access.decisions import permits
 from headgate.access.rules import READ_CHANGES
 from headgate.catalog import outsiders
 from headgate.catalog.calls import Call
+from headgate.catalog.change_cursors import Extent
 from headgate.catalog.lake import Lake
 from headgate.errors import MetalakeNotFound, RealmNotFound
 
 
-class Readable(NamedTuple):
-    """Whose changes somebody may read."""
-
-    realm: str
-    """The id of the metalake that was asked for; empty if all were."""
-    realms: frozenset[str] | None = None
-    """The ids of those that may be read, of all; None if there is no other."""
-
-    def has(self, realm: str) -> bool:
-        """Whether changes of this realm may be read."""
-        return self.realms is None or realm in self.realms
-
-
-async def readable_changes(lake: Lake, call: Call) -> Readable:
+async def readable_changes(lake: Lake, call: Call) -> Extent:
     """What the caller may read of the metalake it names, or of all if it names none.
 
     Service admins read everything; owners what is theirs.
@@ -33,14 +19,14 @@ async def readable_changes(lake: Lake, call: Call) -> Readable:
     if call.catalog.metalake and not is_admin:
         opened = await lake.open_metalake(call, inactive=True)
         opened.require(READ_CHANGES)
-        return Readable(opened.realm.id)
+        return Extent(opened.realm.id)
     if not is_admin:
         known = await lake.metalakes.known_to(call)
         own = frozenset(one.realm.id for one in known if one.may(READ_CHANGES))
         if own:
-            return Readable("", own)
+            return Extent("", own)
     lake.openings.judge.check(READ_CHANGES, access, access.base, call, ())
-    return Readable(await _realm(lake, call.catalog.metalake))
+    return Extent(await _realm(lake, call.catalog.metalake))
 
 
 async def _realm(lake: Lake, metalake: str) -> str:

@@ -35,6 +35,24 @@ class Position(NamedTuple):
     """The pointer takes no more commits than it has."""
 
 
+class Extent(NamedTuple):
+    """Whose changes are read."""
+
+    realm: str = ""
+    """The id of one metalake; empty for all."""
+    realms: frozenset[str] | None = None
+    """If all are read, the ids of those that may be; None if there is no other."""
+
+    def has(self, realm: str) -> bool:
+        """Whether changes of this realm are read."""
+        if self.realm:
+            return realm == self.realm
+        return self.realms is None or realm in self.realms
+
+
+ALL = Extent()
+
+
 class Cursor(NamedTuple):
     """How far all pointers were read."""
 

@@ -41,7 +41,7 @@ class ChangeNames:
         realms = {realm.id: realm.name for realm in await self._kernel.realms.list()}
         catalogs: dict[tuple[str, int], str] = {}
         for realm in {one.key.realm for one in found if catalog_of(one.key.name) is not None}:
-            names = await self._catalogs(realm)
+            names = await self.catalogs(realm)
             catalogs |= {(realm, id): name for id, name in names.items()}
         return [await self._filled_in(one, realms, catalogs) for one in found]
 
@@ -57,16 +57,20 @@ class ChangeNames:
             catalog=await self._last(realm, catalog or 0) if known is None else known,
         )
 
-    async def _catalogs(self, realm: str) -> dict[int, str]:
-        """The names of a metalake's catalogs by their ids."""
-        [value] = await self._kernel.pointers.read([PointerKey(realm, CATALOG_POINTER)])
-        if value is None:
+    async def catalogs(self, realm: str, listed: int | None = None) -> dict[int, str]:
+        """The names of a metalake's catalogs by their ids, in this list of them or the present."""
+        if listed is None:
+            [listed] = await self._kernel.pointers.read([PointerKey(realm, CATALOG_POINTER)])
+        if listed is None:
             return {}
-        head = await open_head(self._kernel.store, realm, value)
-        return await look(
-            head.index(NAMES),
-            lambda tree: {entry.id: name for name, entry in Names(tree).below(ROOT, CATALOGS)},
-        )
+        try:
+            head = await open_head(self._kernel.store, realm, listed)
+            return await look(
+                head.index(NAMES),
+                lambda tree: {entry.id: name for name, entry in Names(tree).below(ROOT, CATALOGS)},
+            )
+        except NotFound:
+            return {}  # its metalake is purged at this moment
 
     async def _last(self, realm: str, id: int) -> str:
         """What a catalog was called when it was dropped; empty if nobody knows any more."""

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple
 
-from headgate.catalog.change_cursors import OLDEST, Cursor, Position
+from headgate.catalog.change_cursors import ALL, OLDEST, Cursor, Extent, Position
 from headgate.catalog.change_records import Change, key_of, records_of
 from headgate.catalog.commit_ids import CommitIds
 from headgate.catalog.merging import merged
@@ -27,8 +27,7 @@ SILENT = {"immediate-tasks"}
 """Pointers of a realm that tell of no changes."""
 GONE = {RealmState.PURGING, RealmState.PURGED}
 
-Wanted = Callable[[str, Change], bool]
-"""Whether a change is wanted, by it and the id of its realm."""
+Wanted = Callable[[Change], bool]
 
 
 class Found(NamedTuple):
@@ -43,13 +42,19 @@ class Reading:
     """Reads behind a cursor, `limit` records at most."""
 
     def __init__(
-        self, kernel: Kernel, ids: CommitIds, cursor: Cursor, limit: int, wanted: Wanted
+        self,
+        kernel: Kernel,
+        ids: CommitIds,
+        cursor: Cursor,
+        extent: Extent,
+        limit: int,
+        wanted: Wanted,
     ) -> None:
         self.positions = dict(cursor.positions)
         self.found: list[Found] = []
         self._kernel = kernel
         self._ids = ids
-        self._realm = cursor.realm
+        self._extent = extent
         self._limit = limit
         self._wanted = wanted
         self._commits = 0
@@ -85,7 +90,7 @@ class Reading:
         """A pointer is not there: not yet, or no more."""
         if await self._is_purged(key.realm):
             self._forget(key.realm)
-        elif _is_of_catalog(key) or position.after not in {EMPTY, OLDEST}:
+        elif position.after != OLDEST and (_is_of_catalog(key) or position.after != EMPTY):
             raise _cut(key, "it is no more")
 
     async def _behind(self, key: PointerKey) -> AsyncIterator[Commit]:
@@ -116,7 +121,7 @@ class Reading:
         records = records_of(commit)
         for place in range(position.given, len(records)):
             realm, change = records[place]
-            if not self._is_wanted(realm, change):
+            if not self._extent.has(realm) or not self._wanted(change):
                 continue
             if len(self.found) == self._limit:
                 self.positions[key] = position._replace(within=commit.id, given=place)
@@ -125,9 +130,6 @@ class Reading:
         self.positions[key] = Position(commit.id, ends=position.ends)
         self._learn(commit)
         return True
-
-    def _is_wanted(self, realm: str, change: Change) -> bool:
-        return self._realm in {"", realm} and self._wanted(realm, change)
 
     def _learn(self, commit: Commit) -> None:
         """Take notice of pointers that come and go."""
@@ -138,9 +140,9 @@ class Reading:
                     self.positions.setdefault(key, Position())
                 elif kind == "removed" and key in self.positions:
                     self.positions[key] = self.positions[key]._replace(ends=True)
-        if key_of(commit) == REALMS_KEY and not self._realm:
+        if key_of(commit) == REALMS_KEY:
             for kind, id in _entries(commit, BY_ID):
-                if kind == "added":
+                if kind == "added" and self._extent == ALL:
                     for key in realm_keys(id.decode()):
                         self.positions.setdefault(key, Position())
                 elif kind == "removed":

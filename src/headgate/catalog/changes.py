@@ -7,20 +7,23 @@ for each pointer. Between pointers they come as their commits' ids do: nearly in
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from headgate.catalog.change_cursors import OLDEST, Cursor, Position
+from headgate.catalog.change_cursors import ALL, OLDEST, Cursor, Extent, Position, decode_cursor
 from headgate.catalog.change_names import ChangeNames, catalog_of
-from headgate.catalog.change_reading import Reading, Wanted, realm_keys
+from headgate.catalog.change_reading import GONE, Reading, Wanted, realm_keys
 from headgate.catalog.change_records import Change
 from headgate.catalog.commit_ids import CommitIds
 from headgate.catalog.identities import IDENTITIES_KEY
-from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
 from headgate.catalog.openings import CATALOG_POINTER, head_pointer
 from headgate.errors import BadRequest
-from headgate.kernel.index import look, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import REALMS_KEY
 from headgate.kernel.records import EMPTY, PointerKey
 from headgate.limits import CHANGES_MAX
+
+BEGINNING, PRESENT = "oldest", "now"
+"""What stands for a cursor: before all that is kept, and behind all that was done."""
+
+Positions = dict[PointerKey, Position]
 
 
 class ChangePage(NamedTuple):
@@ -32,59 +35,89 @@ class ChangePage(NamedTuple):
 
 
 class ChangeLog:
-    """The changes of all metalakes, or of one."""
+    """The changes of all metalakes, or of some."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._ids = CommitIds(kernel.log)
         self._names = ChangeNames(kernel)
 
-    async def oldest(self, realm: str = "") -> Cursor:
-        """The cursor before all that is kept, of one metalake by its id, or of all."""
-        positions = dict.fromkeys(_system_keys(realm), Position(OLDEST))
-        for id in await self._realms(realm):
-            heads = [head_pointer(catalog) for catalog in await self._catalogs(id)]
-            known = [key for key in await self._kernel.log.pointers(id) if _is_head(key)]
-            keys = [*realm_keys(id), *(PointerKey(id, head) for head in heads), *known]
-            positions |= dict.fromkeys(keys, Position(OLDEST))
-        return Cursor(realm, positions)
+    async def cursor(self, since: str, extent: Extent = ALL) -> Cursor:
+        """The cursor that a text stands for; `BadRequest` if it is good for something else."""
+        if since == BEGINNING:
+            return await self.oldest(extent)
+        if since == PRESENT:
+            return await self.now(extent)
+        cursor = decode_cursor(since)
+        if cursor.realm != extent.realm:
+            raise BadRequest(
+                "Cannot read the changes",
+                why="the cursor is of another metalake, or of all",
+                fix="Ask for the same metalake as when it was given",
+            )
+        return await self._within(cursor, extent)
 
-    async def now(self, realm: str = "") -> Cursor:
-        """The cursor behind all that was done, of one metalake by its id, or of all."""
-        positions = await self._present(_system_keys(realm))
-        for id in await self._realms(realm):
-            positions |= await self._present(realm_keys(id))
-            listed = positions[PointerKey(id, CATALOG_POINTER)].after
-            heads = map(head_pointer, await self._catalogs(id, listed))
-            positions |= await self._present([PointerKey(id, head) for head in heads])
-        return Cursor(realm, positions)
+    async def oldest(self, extent: Extent = ALL) -> Cursor:
+        """The cursor before all that is kept."""
+        positions = dict.fromkeys(_system_keys(extent), Position(OLDEST))
+        for realm in await self._realms(extent):
+            positions |= await self._oldest(realm)
+        return Cursor(extent.realm, positions)
+
+    async def now(self, extent: Extent = ALL) -> Cursor:
+        """The cursor behind all that was done."""
+        positions = await self._present(_system_keys(extent))
+        for realm in await self._realms(extent):
+            positions |= await self._present(realm_keys(realm))
+            listed = positions[PointerKey(realm, CATALOG_POINTER)].after
+            heads = map(head_pointer, await self._names.catalogs(realm, listed))
+            positions |= await self._present([PointerKey(realm, head) for head in heads])
+        return Cursor(extent.realm, positions)
 
     async def page(
-        self, cursor: Cursor, limit: int, wanted: Wanted = lambda _realm, _change: True
+        self,
+        cursor: Cursor,
+        limit: int,
+        wanted: Wanted = lambda _change: True,
+        extent: Extent | None = None,
     ) -> ChangePage:
         """The records behind a cursor that are wanted; `LogCut` if some may be gone."""
-        _check_within(cursor)
-        reading = Reading(self._kernel, self._ids, cursor, min(limit, CHANGES_MAX), wanted)
+        extent = extent or Extent(cursor.realm)
+        reading = Reading(self._kernel, self._ids, cursor, extent, min(limit, CHANGES_MAX), wanted)
         more = await reading.read()
         changes = await self._names.filled_in(reading.found)
         return ChangePage(changes, Cursor(cursor.realm, reading.positions), more)
 
-    async def _realms(self, realm: str) -> list[str]:
-        return [realm] if realm else [one.id for one in await self._kernel.realms.list()]
+    async def _within(self, cursor: Cursor, extent: Extent) -> Cursor:
+        """A cursor with all that its extent has and nothing else, whoever made it up.
 
-    async def _catalogs(self, realm: str, listed: int | None = None) -> list[int]:
-        """The ids of a metalake's catalogs, in this list of them or in the present one."""
-        if listed is None:
-            [listed] = await self._kernel.pointers.read([PointerKey(realm, CATALOG_POINTER)])
-        if listed is None:
-            return []
-        head = await open_head(self._kernel.store, realm, listed)
-        return await look(
-            head.index(NAMES),
-            lambda tree: [entry.id for _, entry in Names(tree).below(ROOT, CATALOGS)],
-        )
+        A realm that joined it since is read from its beginning.
+        """
+        own = set(_system_keys(extent))
+        positions = {
+            key: position
+            for key, position in cursor.positions.items()
+            if key in own or extent.has(key.realm)
+        }
+        known = {key.realm for key in positions}
+        for realm in extent.realms or ():
+            if realm not in known:
+                positions |= await self._oldest(realm)
+        return Cursor(cursor.realm, positions)
 
-    async def _present(self, keys: Sequence[PointerKey]) -> dict[PointerKey, Position]:
+    async def _oldest(self, realm: str) -> Positions:
+        live = await self._names.catalogs(realm)
+        kept = [key for key in await self._kernel.log.pointers(realm) if _is_head(key)]
+        heads = [PointerKey(realm, head_pointer(catalog)) for catalog in live]
+        return dict.fromkeys([*realm_keys(realm), *heads, *kept], Position(OLDEST))
+
+    async def _realms(self, extent: Extent) -> Sequence[str]:
+        if extent.realm:
+            return [extent.realm]
+        found = await self._kernel.realms.list()
+        return [one.id for one in found if one.state not in GONE and extent.has(one.id)]
+
+    async def _present(self, keys: Sequence[PointerKey]) -> Positions:
         values = await self._kernel.pointers.read(keys)
         return {
             key: Position(EMPTY if value is None else value)
@@ -92,24 +125,11 @@ class ChangeLog:
         }
 
 
-def _system_keys(realm: str) -> list[PointerKey]:
-    """The pointers that belong to no realm; that of identities is nobody's in particular."""
-    return [REALMS_KEY] if realm else [REALMS_KEY, IDENTITIES_KEY]
+def _system_keys(extent: Extent) -> list[PointerKey]:
+    """The pointers that belong to no realm; those of identities are nobody's in particular."""
+    return [REALMS_KEY, IDENTITIES_KEY] if extent == ALL else [REALMS_KEY]
 
 
 def _is_head(key: PointerKey) -> bool:
     catalog = catalog_of(key.name)
     return catalog is not None and head_pointer(catalog) == key.name
-
-
-def _check_within(cursor: Cursor) -> None:
-    """Refuse a cursor that reaches beyond what it is for: somebody made it up."""
-    if not cursor.realm:
-        return
-    for key in cursor.positions:
-        if key.realm != cursor.realm and key != REALMS_KEY:
-            raise BadRequest(
-                "Cannot read the changes",
-                why="the cursor was changed",
-                fix="Send `next` of an earlier answer",
-            )

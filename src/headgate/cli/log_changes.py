@@ -10,18 +10,16 @@ import msgspec
 
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import find_catalog
-from headgate.catalog.change_cursors import Cursor, decode_cursor, encode_cursor
+from headgate.catalog.change_cursors import Cursor, Extent, encode_cursor
 from headgate.catalog.change_records import Change
-from headgate.catalog.changes import ChangeLog, ChangePage
+from headgate.catalog.changes import BEGINNING, PRESENT, ChangeLog, ChangePage
 from headgate.catalog.openings import head_pointer
 from headgate.cli.commit_words import is_in
 from headgate.cli.commit_words import sentence_of_change as sentence
 from headgate.cli.output import to_json
-from headgate.errors import BadRequest
 from headgate.kernel.kernel import Kernel
 from headgate.limits import CHANGES_MAX
 
-OLDEST, NOW = "oldest", "now"
 LAST_CHANGES = 50
 POLL_SECONDS = 1.0
 
@@ -57,7 +55,7 @@ class ChangeViewer:
         """Print what is there now: the last ones, or the first behind a cursor."""
         log, wanted = ChangeLog(kernel), self._wanted
         if wanted.since is None:
-            await self._show_last(log, await self._begin(kernel, log, OLDEST))
+            await self._show_last(log, await self._begin(kernel, log, BEGINNING))
             return
         cursor = await self._begin(kernel, log, wanted.since)
         async for page in self._pages(log, cursor, wanted.limit):
@@ -67,9 +65,9 @@ class ChangeViewer:
         """Print what comes, and before it what came behind a cursor, until stopped."""
         log, wanted = ChangeLog(kernel), self._wanted
         if wanted.since is None and wanted.limit is not None:
-            cursor = await self._show_last(log, await self._begin(kernel, log, OLDEST))
+            cursor = await self._show_last(log, await self._begin(kernel, log, BEGINNING))
         else:
-            cursor = await self._begin(kernel, log, wanted.since or NOW)
+            cursor = await self._begin(kernel, log, wanted.since or PRESENT)
         while True:
             async for page in self._pages(log, cursor):
                 self._print(page.changes, page.next)
@@ -96,23 +94,11 @@ class ChangeViewer:
             limit = None if limit is None else limit - len(page.changes)
             cursor, more = page.next, page.more
 
-    def _is_wanted(self, _realm: str, change: Change) -> bool:
+    def _is_wanted(self, change: Change) -> bool:
         return change.position.startswith(self._within) and self._wanted.has(change)
 
     async def _begin(self, kernel: Kernel, log: ChangeLog, since: str) -> Cursor:
-        realm = await self._realm(kernel)
-        if since == OLDEST:
-            return await log.oldest(realm)
-        if since == NOW:
-            return await log.now(realm)
-        cursor = decode_cursor(since)
-        if cursor.realm != realm:
-            raise BadRequest(
-                "Cannot read the changes",
-                why="the cursor is of another realm, or of all",
-                fix="Give the same --realm as to the command that printed it",
-            )
-        return cursor
+        return await log.cursor(since, Extent(await self._realm(kernel)))
 
     async def _realm(self, kernel: Kernel) -> str:
         """The id of the realm whose changes are read; empty for all."""

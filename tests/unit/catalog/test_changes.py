@@ -2,50 +2,21 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
 from unittest.mock import AsyncMock
 
 import pytest
 
 from headgate.catalog.calls import CatalogName
-from headgate.catalog.catalogs import alter_catalog, create_catalog, delete_catalog
+from headgate.catalog.catalogs import alter_catalog, delete_catalog
 from headgate.catalog.change_cursors import Cursor, Position, decode_cursor, encode_cursor
 from headgate.catalog.change_records import Change
 from headgate.catalog.changes import ChangeLog
-from headgate.catalog.entities import CatalogEntity
-from headgate.catalog.openings import CATALOG_POINTER, head_pointer
-from headgate.errors import BadRequest, LogCut
-from headgate.kernel.kernel import Kernel
-from headgate.kernel.realms import REALMS_KEY, RealmState
+from headgate.catalog.openings import head_pointer
+from headgate.errors import LogCut
 from headgate.kernel.records import PointerKey
 from tests.seeds import draw_seed
+from tests.unit.catalog.change_pages import Told, behind, new_catalog, since, told
 from tests.unit.catalog.lakes import METALAKE, Node, World, commit, set_properties
-
-Told = tuple[str, str, tuple[str, ...]]
-
-
-async def behind(log: ChangeLog, cursor: Cursor, limit: int = 1000) -> tuple[list[Change], Cursor]:
-    """All that comes behind a cursor, which goes through text as with a client."""
-    found: list[Change] = []
-    while True:
-        page = await log.page(decode_cursor(encode_cursor(cursor)), limit)
-        assert len(page.changes) <= limit
-        found += page.changes
-        cursor = page.next
-        if not page.more:
-            return found, cursor
-
-
-async def since(kernel: Kernel, cursor: Cursor) -> list[Change]:
-    return (await behind(ChangeLog(kernel), cursor))[0]
-
-
-def told(changes: Sequence[Change]) -> list[Told]:
-    return [(change.do, change.kind, change.name) for change in changes]
-
-
-async def new_catalog(kernel: Kernel, name: str, metalake: str = METALAKE) -> CatalogEntity:
-    return await create_catalog(kernel, metalake, CatalogEntity(0, name, f"/{metalake}/{name}", {}))
 
 
 async def test_everything_is_told_from_the_beginning(node: Node) -> None:
@@ -173,67 +144,6 @@ async def test_a_catalog_that_comes_and_goes_between_two_polls_is_told(node: Nod
     assert head_pointer(made.id) not in {key.name for key in cursor.positions}, "it is forgotten"
 
 
-async def test_a_metalake_that_comes_is_followed(node: Node) -> None:
-    """With all its catalogs, whoever made them when."""
-    log = ChangeLog(node.kernel)
-    cursor = await log.now()
-    await node.kernel.realms.create("second")
-    await new_catalog(node.kernel, "c", "second")
-    changes, cursor = await behind(log, cursor)
-    await node.kernel.realms.deactivate("second")
-    await node.kernel.realms.activate("second")
-    states, _ = await behind(log, cursor)
-
-    assert told(changes) == [("create", "metalake", ("second",)), ("create", "catalog", ("c",))]
-    assert {change.metalake for change in changes + states} == {"second"}
-    assert told(states) == [
-        ("disable", "metalake", ("second",)),
-        ("enable", "metalake", ("second",)),
-    ]
-
-
-async def test_one_metalake_tells_nothing_of_others(node: Node) -> None:
-    """Neither of what is in them, nor that they are there."""
-    other = await node.kernel.realms.create("other")
-    [mine] = [one for one in await node.kernel.realms.list() if one.name == METALAKE]
-    await new_catalog(node.kernel, "hidden", "other")
-    await node.kernel.realms.deactivate("other")
-    changes = await since(node.kernel, await ChangeLog(node.kernel).oldest(mine.id))
-
-    assert {change.metalake for change in changes} == {METALAKE}
-    assert other.id not in {key.realm for key in (await ChangeLog(node.kernel).now(mine.id))[1]}
-
-
-async def test_a_cursor_that_was_changed_reaches_no_other_metalake(node: Node) -> None:
-    """Whoever may read one may not read another by naming its pointers."""
-    other = await node.kernel.realms.create("other")
-    [mine] = [one for one in await node.kernel.realms.list() if one.name == METALAKE]
-    forged = Cursor(mine.id, {PointerKey(other.id, CATALOG_POINTER): Position()})
-
-    with pytest.raises(BadRequest, match="cursor was changed"):
-        await ChangeLog(node.kernel).page(forged, 10)
-
-
-async def test_a_purged_metalake_ends_its_log(node: Node) -> None:
-    """That it is gone is told by the log of all metalakes, and the others go on."""
-    log = ChangeLog(node.kernel)
-    await node.kernel.realms.create("gone")
-    await new_catalog(node.kernel, "c", "gone")
-    _, cursor = await behind(log, await log.oldest())
-    await new_catalog(node.kernel, "d", "gone")
-    await node.kernel.realms.deactivate("gone")
-    await node.kernel.realms.purge("gone")
-    await node.namespace("b")
-    changes, cursor = await behind(log, cursor)
-    await node.kernel.realms.delete("gone")
-    rest, cursor = await behind(log, cursor)
-
-    assert ("purge", "metalake", ("gone",)) in told(changes)
-    assert ("create", "namespace", ("b",)) in told(changes)
-    assert rest == []
-    assert len({key.realm for key in cursor.positions}) == 2
-
-
 async def test_history_that_was_cut_is_refused_with_the_oldest(node: Node) -> None:
     """Never a silent skip; from the oldest on it reads all that is kept."""
     log = ChangeLog(node.kernel)
@@ -281,7 +191,7 @@ async def test_a_filter_passes_over_what_is_not_wanted(node: Node) -> None:
     cursor = await log.now()
     await node.namespace("b")
     await node.table("t")
-    page = await log.page(cursor, 1, lambda _realm, change: change.kind == "table")
+    page = await log.page(cursor, 1, lambda change: change.kind == "table")
 
     assert told(page.changes) == [("create", "table", ("a", "t"))]
     assert await behind(log, page.next) == ([], page.next)
@@ -356,19 +266,6 @@ async def test_a_follower_sees_every_operation_once(world: World) -> None:
         (change.position for change in listed),
         key=lambda text: float(text.rpartition("/")[2]),
     )
-
-
-async def test_the_steps_of_a_creation_are_not_told(node: Node) -> None:
-    """A metalake that is being set up becomes active: that is no operation of its own."""
-    log = ChangeLog(node.kernel)
-    cursor = await log.now()
-    realm = await node.kernel.realms.reserve("slow", by="eve")
-    await node.kernel.realms.move(realm.id, RealmState.INITIALIZING)
-    await node.kernel.realms.activate("slow")
-    [change] = await since(node.kernel, cursor)
-
-    assert (change.do, change.name, change.by) == ("create", ("slow",), "eve")
-    assert REALMS_KEY.name in change.position
 
 
 async def test_an_altered_catalog_is_told(node: Node) -> None:

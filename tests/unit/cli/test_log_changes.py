@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headgate.catalog.catalogs import create_catalog
-from headgate.catalog.change_cursors import Cursor
+from headgate.catalog.change_cursors import ALL, Cursor, Extent
 from headgate.catalog.changes import ChangeLog
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.openings import head_pointer
@@ -138,7 +138,7 @@ def test_a_cursor_of_another_realm_is_refused(capsys: Capture, store: list[str])
     [*_, last] = lines(capsys, "--realm", "default", *store)
 
     assert run(["log", "--changes", "--since", last["next"], *store]) == 2
-    assert "of another realm" in capsys.readouterr().err
+    assert "of another metalake" in capsys.readouterr().err
 
 
 async def followed(
@@ -184,8 +184,8 @@ async def test_only_what_comes_is_shown_if_nothing_else_is_said(
     """Whoever wants the history asks for it."""
     begun, now = asyncio.Event(), ChangeLog.now
 
-    async def begin(log: ChangeLog, realm: str = "") -> Cursor:
-        cursor = await now(log, realm)
+    async def begin(log: ChangeLog, extent: Extent = ALL) -> Cursor:
+        cursor = await now(log, extent)
         begun.set()
         return cursor
 

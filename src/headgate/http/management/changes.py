@@ -8,9 +8,9 @@ import msgspec
 from headgate.access.rules import READ_CHANGES
 from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.change_access import readable_changes
-from headgate.catalog.change_cursors import Cursor, decode_cursor, encode_cursor
+from headgate.catalog.change_cursors import encode_cursor
 from headgate.catalog.change_records import Change
-from headgate.catalog.changes import ChangeLog
+from headgate.catalog.changes import BEGINNING, ChangeLog
 from headgate.catalog.lake import Lake
 from headgate.errors import BadRequest, LogCut, MetalakeNotFound
 from headgate.http.problems import PLAIN
@@ -19,7 +19,6 @@ from headgate.http.router import Parameter, Route, Surface
 from headgate.limits import CHANGES
 
 PATH = "/management/v1/changes"
-OLDEST, NOW = "oldest", "now"
 
 
 class ChangeServices(NamedTuple):
@@ -33,7 +32,7 @@ class ChangeServices(NamedTuple):
 class ChangeQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which changes are wanted."""
 
-    since: str = OLDEST
+    since: str = BEGINNING
     """`next` of an earlier answer, `oldest`, or `now`."""
     limit: int = CHANGES
     metalake: str = ""
@@ -74,29 +73,12 @@ async def _answer(services: ChangeServices, request: Request, query: ChangeQuery
     caller = await services.authenticate(request)
     request.principal = caller.name
     call = Call(CatalogName(query.metalake, ""), caller, request=request.id)
-    readable = await readable_changes(services.lake, call)
-    cursor = await _cursor(services.log, query.since, readable.realm)
+    extent = await readable_changes(services.lake, call)
+    cursor = await services.log.cursor(query.since, extent)
     page = await services.log.page(
-        cursor,
-        query.limit,
-        lambda realm, change: query.kind in {"", change.kind} and readable.has(realm),
+        cursor, query.limit, lambda change: query.kind in {"", change.kind}, extent
     )
     return json_response(200, ChangeList(list(page.changes), encode_cursor(page.next), page.more))
-
-
-async def _cursor(log: ChangeLog, since: str, realm: str) -> Cursor:
-    if since in {"", OLDEST}:
-        return await log.oldest(realm)
-    if since == NOW:
-        return await log.now(realm)
-    cursor = decode_cursor(since)
-    if cursor.realm != realm:
-        raise BadRequest(
-            "Cannot read the changes",
-            why="the cursor is of another metalake, or of all",
-            fix="Send the same `metalake` as in the request that gave it",
-        )
-    return cursor
 
 
 _ABOUT = ("management",)
