@@ -51,11 +51,9 @@ def new_catalog(server: HeadgateServer, client: GravitinoClient, metalake: str, 
     name, schema = f"catalog{next(_numbers)}", "shop"
     catalog = client.create_catalog(name, Catalog.Type.RELATIONAL, "lakehouse-iceberg", "", {})
     catalog.as_schemas().create_schema(schema, "", {})
-    basic = {"type": "basic", "basic": {"username": user, "password": "x"}}
-    iceberg = RestCatalog(
-        "headgate",
-        uri=server.iceberg_url,
-        warehouse=f"{metalake}.{name}",
-        auth=basic,  # type: ignore[arg-type]  it says it is text
-    )
-    return Both(catalog, iceberg, schema)
+    iceberg: dict[str, Any] = {
+        "uri": server.iceberg_url,
+        "warehouse": f"{metalake}.{name}",
+        "auth": {"type": "basic", "basic": {"username": user, "password": "x"}},
+    }
+    return Both(catalog, RestCatalog("headgate", **iceberg), schema)
