@@ -20,8 +20,11 @@ CONFIG = f"""\
 "path.namespace" = "{NAMESPACE}"
 "path.table" = "{TABLE}"
 "path.view" = "{VIEW}"
+"path.metalake" = "default"
+"path.catalog" = "main"
+"path.schema" = "{NAMESPACE}"
 """
-OPERATIONS = {"iceberg/v1": 35, "management/v1": 9}
+OPERATIONS = {"api": 74, "iceberg/v1": 35, "management/v1": 9}
 
 
 def operations(server: HeadgateServer, document: str) -> set[tuple[str, str]]:
@@ -39,8 +42,13 @@ def routes(server: HeadgateServer) -> set[tuple[str, str]]:
 @pytest.mark.timeout(SECONDS_MAX + 20)
 @pytest.mark.parametrize(
     ("document", "known"),
-    [("iceberg/v1", True), ("iceberg/v1", False), ("management/v1", False)],
-    ids=["iceberg, names that exist", "iceberg, any names", "management, any names"],
+    [("iceberg/v1", True), ("iceberg/v1", False), ("management/v1", False), ("api", True)],
+    ids=[
+        "iceberg, names that exist",
+        "iceberg, any names",
+        "management, any names",
+        "gravitino, names that exist",
+    ],
 )
 def test_no_request_breaks_the_server(document: str, known: bool, tmp_path: Path) -> None:
     """Whatever is sent to any operation, no answer is a 5xx and nothing unexpected is logged."""
