@@ -18,11 +18,13 @@ from typing import Any, NoReturn
 
 import click
 
+from headgate.catalog.calls import ANYBODY
 from headgate.cli import logs
 from headgate.cli.banner import SNIPPETS
 from headgate.cli.options import environment
 from headgate.cli.output import table, to_json
 from headgate.errors import HeadgateError, Unavailable, Unsupported
+from headgate.settings.authorization import AUTHORIZATION_ENABLED, SERVICE_ADMINS
 from headgate.settings.server import LOG_ACCESS
 
 READY = re.compile(r"^headgate ready on (\S+)$")
@@ -128,7 +130,7 @@ def _say_the_end(url: str, folder: str, *, keep: bool, json: bool) -> None:
         click.echo(to_json({"url": url, "data": folder, "kept": keep}))
         return
     click.echo(f"\nThat was the tour. Clients reach {'this server' if keep else 'a server'} so:\n")
-    click.echo(SNIPPETS.format(url=url if keep else USUAL_URL, catalog="main"))
+    click.echo(SNIPPETS.format(url=url if keep else USUAL_URL, metalake="default", catalog="main"))
     click.echo(NEXT)
     if keep:
         click.echo(f"The server runs on {url} until you press Ctrl-C.")
@@ -165,7 +167,12 @@ def _interruptible() -> Iterator[None]:
 def _server(folder: Path) -> Iterator[str]:
     """A server of its own, as `headgate serve` starts it; its URL. Settings do not reach it."""
     command = [sys.executable, "-m", "headgate", "serve", "--port", "0"]
-    command += ["--data", str(folder), "--set", f"{LOG_ACCESS.name}=false"]
+    sets = (
+        f"{LOG_ACCESS.name}=false",
+        f"{AUTHORIZATION_ENABLED.name}=true",
+        f"{SERVICE_ADMINS.name}={ANYBODY.name}",  # so the tour may do everything
+    )
+    command += ["--data", str(folder), *(word for one in sets for word in ("--set", one))]
     own = {name: text for name, text in environment().items() if name[:9] != "HEADGATE_"}
     process = subprocess.Popen(  # noqa: S603  ourselves
         command, env=own, stdout=subprocess.PIPE, text=True, start_new_session=True

@@ -22,6 +22,7 @@ from pyiceberg.view.metadata import ViewVersion
 from headgate.clock import SystemClock
 
 PURGE_SECONDS_MAX = 30.0
+USE_CATALOG = {"name": "USE_CATALOG", "condition": "ALLOW"}
 
 Step = Callable[[RestCatalog], object]
 
@@ -178,6 +179,29 @@ def a_retry_with_a_key(catalog: RestCatalog) -> object:
     }
 
 
+def a_right_that_is_taken_away(catalog: RestCatalog) -> object:
+    """A role lets ann read a schema; without it her very next request is refused."""
+    lake = f"{catalog.uri.removesuffix('/iceberg')}/api/metalakes/default"
+    allowed = [{"name": one, "condition": "ALLOW"} for one in ("USE_SCHEMA", "SELECT_TABLE")]
+    objects: list[dict[str, Any]] = [
+        {"type": "CATALOG", "fullName": "main", "privileges": [USE_CATALOG]},
+        {"type": "SCHEMA", "fullName": "main.shop:europe", "privileges": allowed},
+    ]
+    requests.post(f"{lake}/users", json={"name": "ann"}, timeout=10)
+    requests.post(f"{lake}/roles", json={"name": "r", "securableObjects": objects}, timeout=10)
+
+    def ann_loads_it() -> int:
+        path = "/v1/default.main/namespaces/shop:europe/tables/orders"
+        return requests.get(catalog.uri + path, auth=("ann", ""), timeout=10).status_code
+
+    answers = {"without a role": ann_loads_it()}
+    for change in ("grant", "revoke"):
+        url = f"{lake}/permissions/users/ann/{change}"
+        requests.put(url, json={"roleNames": ["r"]}, timeout=10)
+        answers[f"after the {change}"] = ann_loads_it()
+    return answers
+
+
 def a_drop_with_purge(catalog: RestCatalog) -> object:
     """The name is free at once; the files are deleted behind it."""
     folder = Path(urlsplit(catalog.load_table("shop.asia.orders").location()).path)
@@ -203,6 +227,7 @@ STEPS: dict[str, Step] = {
     "Two writers at once": two_writers,
     "A transaction over two tables": a_transaction_over_two_tables,
     "A retry that does nothing twice": a_retry_with_a_key,
+    "A right that is taken away": a_right_that_is_taken_away,
     "A drop with purge": a_drop_with_purge,
 }
 
