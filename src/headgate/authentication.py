@@ -193,7 +193,7 @@ def master_key(settings: Settings) -> bytes:
 
 def issuer_addresses(settings: Settings) -> dict[str, str]:
     """Where the key set of each issuer is."""
-    pairs = [one.rpartition("=") for one in listed(settings[OIDC_ISSUERS])]
+    pairs = [one.partition("=") for one in listed(settings[OIDC_ISSUERS])]
     if not pairs:
         raise _unusable(OIDC_ISSUERS, "oidc is on and no issuer is named", "Write ISSUER=URL")
     for issuer, _, url in pairs:
