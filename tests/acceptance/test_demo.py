@@ -80,6 +80,11 @@ def test_every_step_does_what_it_says(tmp_path: Path) -> None:
         "the same again": 200,
         "without the key": "409 AlreadyExistsException",
     }
+    assert found["A right that is taken away"] == {
+        "without a role": 403,
+        "after the grant": 200,
+        "after the revoke": 403,
+    }
     purged = found["A drop with purge"]
     assert purged["files before"] > 0
     assert (purged["tables"], purged["files after"]) == ([], [])
