@@ -73,7 +73,7 @@ def _parts(commit: Commit, note: object) -> Iterator[tuple[str, Mapping[str, Any
             yield commit.realm, note
         case {"realm": str(name), "id": str(id), "state": str(state), **more}:
             do = _STATES.get(state)
-            if do and more.get("was") not in _SETTING_UP:
+            if do and more.get("was") not in _SETTING_UP and "dropped" not in more:
                 known = {"by": more["by"]} if "by" in more else {}
                 yield id, {"do": do, "kind": METALAKE, "name": [name], **known}
 

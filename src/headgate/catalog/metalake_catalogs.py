@@ -1,7 +1,8 @@
 """The catalogs of a metalake as its control plane has them: whoever asks needs the right to."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import msgspec
@@ -25,8 +26,16 @@ from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR
 from headgate.catalog.providers import BACKEND, WAREHOUSE, Sort, check_given, sort_of
+from headgate.catalog.reservations import LOCATIONS, check_vacant
 from headgate.catalog.territories import check_elsewhere, places_of
-from headgate.errors import BadName, CatalogExists, CatalogInUse, CatalogNotFound, CatalogNotInUse
+from headgate.errors import (
+    BadName,
+    CatalogExists,
+    CatalogInUse,
+    CatalogNotFound,
+    CatalogNotInUse,
+    LocationTaken,
+)
 from headgate.kernel.index import look
 
 _NAME = re.compile(r"\w[\w/=-]{0,63}", re.ASCII)
@@ -75,18 +84,22 @@ async def create_catalog(
     """A new catalog, which the caller owns."""
     metalake.require(rules.CREATE_CATALOG, names=(new.name,))
     call = metalake.call._replace(catalog=CatalogName(metalake.name, new.name))
-    entity = await _prepared(lake, metalake, places, new)
-    return await add_catalog(lake.kernel, metalake.state, call, entity, metalake.owner)
+    with _discreet():
+        entity = await _prepared(lake, metalake, places, new)
+        return await add_catalog(lake.kernel, metalake.state, call, entity, metalake.owner)
 
 
 async def try_new_catalog(
     lake: Lake, metalake: OpenedMetalake, places: CatalogPlaces, new: NewCatalog
 ) -> None:
     """Refuse what creating this catalog would be refused for, and create nothing."""
-    entity = await _prepared(lake, metalake, places, new)
+    with _discreet():
+        entity = await _prepared(lake, metalake, places, new)
+        wanted = places_of(entity)
+        await look(metalake.catalogs.index(LOCATIONS), lambda tree: check_vacant(tree, wanted))
+        await check_elsewhere(lake.kernel, metalake.state.id, wanted)
     if await _find(metalake, new.name) is not None:
         raise CatalogExists(f"Catalog already exists: {metalake.name}.{new.name}")
-    await check_elsewhere(lake.kernel, metalake.state.id, places_of(entity))
 
 
 def try_catalog(places: CatalogPlaces, catalog: CatalogEntity) -> None:
@@ -139,6 +152,19 @@ async def drop_catalog(lake: Lake, metalake: OpenedMetalake, *, force: bool = Fa
         )
     await remove_catalog(lake.kernel, metalake.state, metalake.call, gone, force=force)
     return True
+
+
+@contextmanager
+def _discreet() -> Iterator[None]:
+    """Does not tell who has a place: it may be a catalog that the caller must not know."""
+    try:
+        yield
+    except LocationTaken as taken:
+        raise LocationTaken(
+            taken.what,
+            why="another catalog lies there, above it or below it",
+            fix="Choose another location",
+        ) from taken
 
 
 async def _prepared(

@@ -376,6 +376,8 @@ def _check_free(draft: Draft, name: str) -> None:
 def _note(realm: Realm, by: str, **more: str) -> dict[str, str]:
     """What the log says of a realm that is in this state from now on."""
     known = {"by": by} if by else {}
+    if DROPPED in realm.properties:
+        known["dropped"] = realm.properties[DROPPED]
     return {"realm": realm.name, "id": realm.id, "state": realm.state.value, **more, **known}
 
 

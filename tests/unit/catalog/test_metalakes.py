@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.change_records import records_of
 from headgate.catalog.compiling import METALAKE_MARK, OWNER_MARK
 from headgate.catalog.entities import MetalakeEntity
 from headgate.catalog.lake import Lake
@@ -206,6 +207,22 @@ async def test_all_that_is_done_to_a_metalake_is_in_the_log(node: Node) -> None:
     assert {note["by"] for note in notes if note.get("id") == opened.state.id and "by" in note} == {
         "ann"
     }
+
+
+async def test_a_dropped_metalake_is_dropped_once_in_the_change_log(node: Node) -> None:
+    """Clearing it away later is no change of anybody."""
+    made = await make(node.lake)
+    await drop_metalake(node.lake, SHOP, force=True)
+    await clear_metalakes(node.lake)
+    commits = [commit async for commit in node.kernel.log.oldest_first(REALMS_KEY)]
+    records = [
+        (record.do, record.name)
+        for commit in commits
+        for realm, record in records_of(commit)
+        if realm == made.realm.id
+    ]
+
+    assert records == [("create", ("shop",)), ("drop", ("shop",))]
 
 
 async def test_a_store_that_fails_leaves_what_can_be_cleared_away(world: World) -> None:

@@ -203,7 +203,7 @@ async def test_a_place_that_the_operator_does_not_allow_is_refused(
 
 
 async def test_a_place_of_another_catalog_is_refused(world: World, control: Control) -> None:
-    """Clients would take a code of theirs for the name, so it is an illegal argument."""
+    """As an illegal argument: clients would take 1004 for the name. Whose it is is not told."""
     new = {**ICEBERG, "properties": {"warehouse": f"{world.folder}/shared/a"}}
     await made(control, new)
     for place in ("shared/a", "shared", "shared/a/b"):
@@ -211,6 +211,10 @@ async def test_a_place_of_another_catalog_is_refused(world: World, control: Cont
 
         answer = await control.post(CATALOGS, other)
         assert answer.error == (409, 1001, "IllegalArgumentException")
+        tested = await control.post(f"{CATALOGS}/testConnection", other)
+        assert (tested.status, tested.json["code"]) == (200, 1001)
+        for said in (answer.json["message"], tested.json["message"]):
+            assert "lake" not in said
 
 
 async def test_the_folder_of_a_catalog_is_its_own_after_a_rename(control: Control) -> None:
