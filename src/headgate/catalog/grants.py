@@ -10,7 +10,7 @@ from headgate.catalog.guards import GRANTS, PRINCIPAL_ROLES
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import id_bytes
-from headgate.catalog.objects import FoundObject, ObjectName, find_object
+from headgate.catalog.objects import ObjectName, find_object
 from headgate.catalog.principals import Principal, Sort, require_principal
 from headgate.catalog.privilege_checks import (
     Terms,
@@ -30,6 +30,7 @@ from headgate.catalog.rights import (
     second_of,
 )
 from headgate.catalog.roles import (
+    Resolved,
     Role,
     absent,
     describe_role,
@@ -40,7 +41,7 @@ from headgate.catalog.roles import (
     resolve,
     secured,
 )
-from headgate.errors import BadRequest, IllegalRole, MetadataObjectNotFound
+from headgate.errors import BadRequest, IllegalRole, MetadataObjectNotFound, Unavailable
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import look
 from headgate.kernel.tree import Tree
@@ -80,11 +81,21 @@ async def _change_roles(
         draft.note(metalake.call.note(do, sort.word, [name], roles=list(roles)))
         return [second_of(key) for key, _ in index.prefix(id_bytes(principal.id))]
 
-    held = await metalake.commit(GRANTS, attempt)
-    [now] = await metalake.realm.heads(PRINCIPAL_ROLES)
-    names = await role_names(now, held)
     entity = await metalake.principals.get(principal.object, sort.entity)
+    held = await metalake.commit(GRANTS, attempt)
+    names = await _names_now(metalake, held, dict(zip(ids, _checked(roles), strict=True)))
     return Principal(name, principal.id, entity, sorted(names.values()))
+
+
+async def _names_now(
+    metalake: OpenedMetalake, held: Sequence[int], known: Mapping[int, str]
+) -> Mapping[int, str]:
+    """What roles are called. It is done, so that they cannot be read is no reason to say no."""
+    try:
+        [roles] = await metalake.realm.heads(PRINCIPAL_ROLES)
+        return await role_names(roles, held)
+    except Unavailable:
+        return {id: name for id, name in known.items() if id in held}
 
 
 async def grant_privileges(lake: Lake, metalake: OpenedMetalake, role: str, wanted: Wanted) -> Role:
@@ -123,6 +134,7 @@ async def _change_privileges(
     check_bindable(found, terms)
     metalake = found.metalake
     entry = await _require_role(metalake, role)
+    entity = await metalake.roles.get(entry.object, RoleEntity)
 
     def attempt(draft: Draft) -> dict[int, Grant]:
         index, key = draft.index(GRANTED), pair(entry.id, found.id)
@@ -137,7 +149,14 @@ async def _change_privileges(
         draft.note(_note(metalake, do, role, wanted))
         return _granted(draft, entry.id)
 
-    return await _answer(lake, metalake, role, entry, await metalake.commit(GRANTS, attempt), found)
+    grants = await metalake.commit(GRANTS, attempt)
+    own = {id: grant for id, grant in grants.items() if id == found.id}
+    if not may_load(metalake, entry):
+        grants = own  # who may not see the role sees no more of it than the object it named
+    try:
+        return await describe_role(lake, metalake, role, entity, grants)
+    except Unavailable:  # it is done, so that its other objects cannot be named is no refusal
+        return Role(role, entity, secured(Resolved(id, own[id], found.text) for id in own))
 
 
 async def override_privileges(
@@ -146,6 +165,7 @@ async def override_privileges(
     """Let these be all rights of a role; the role as it is then."""
     metalake.require(rules.ASSIGN_ROLES, names=(role,))
     entry = await _require_role(metalake, role)
+    entity = await metalake.roles.get(entry.object, RoleEntity)
     resolved = await resolve(lake, metalake, wanted, MetadataObjectNotFound)
     grants = {one.id: one.grant for one in resolved}
 
@@ -158,7 +178,7 @@ async def override_privileges(
         draft.note(metalake.call.note("alter", "role", [role], objects=len(grants)))
 
     await metalake.commit(GRANTS, attempt)
-    return Role(role, await metalake.roles.get(entry.object, RoleEntity), secured(resolved))
+    return Role(role, entity, secured(resolved))
 
 
 async def roles_on(lake: Lake, metalake: OpenedMetalake, name: ObjectName) -> list[str]:
@@ -174,21 +194,6 @@ async def roles_on(lake: Lake, metalake: OpenedMetalake, name: ObjectName) -> li
         return [role for role, entry in visible if tree.get(pair(entry.id, found.id)) is not None]
 
     return await look(metalake.grants.index(GRANTED), find)
-
-
-async def _answer(
-    lake: Lake,
-    metalake: OpenedMetalake,
-    role: str,
-    entry: Entry,
-    grants: Mapping[int, Grant],
-    found: FoundObject,
-) -> Role:
-    """A role after a change. Who may not see it sees no more of it than the object it named."""
-    sees_all = may_load(metalake, entry)
-    shown = {id: grant for id, grant in grants.items() if sees_all or id == found.id}
-    entity = await metalake.roles.get(entry.object, RoleEntity)
-    return await describe_role(lake, metalake, role, entity, shown)
 
 
 def _granted(draft: Draft, role: int) -> dict[int, Grant]:

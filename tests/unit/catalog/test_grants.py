@@ -22,6 +22,7 @@ from headgate.errors import (
     RoleNotFound,
     UserNotFound,
 )
+from headgate.testing.faults import Fault
 from tests.unit.catalog.guarded import (
     OWNER,
     Guarded,
@@ -291,6 +292,29 @@ async def test_a_commit_that_fails_leaves_all_as_it_was(
 
     assert await world.state() == before
     assert await guarded.may("anna", rules.LOAD_CATALOG) is not is_given
+
+
+async def test_what_is_done_is_answered_also_if_nothing_can_be_read_then(
+    world: World, guarded: Guarded
+) -> None:
+    """A client that is told to try again would take it for not done. So it is told less."""
+    await guarded.users("anna")
+    await guarded.role("r", rights("metalake", METALAKE, "create_catalog"))
+    await guarded.role("s")
+    await guarded.assign("anna", "s")
+    faults = world.rig.faults
+
+    def go_silent() -> None:
+        faults.schedule("read_pointers", Fault.UNAVAILABLE)
+
+    faults.crash_at("after_commit", go_silent)
+    assert (await guarded.assign("anna", "r")).roles == ["r"]
+    faults.crash_at("after_commit", go_silent)
+    assert list(shown(await guarded.grant("r", USE))) == [(T.CATALOG, CATALOG)]
+
+    assert faults.injected["unavailable"] == 2
+    assert len(shown(await guarded.load("r"))) == 2
+    assert (await load_principal(await guarded.metalake(), USER, "anna")).roles == ["r", "s"]
 
 
 async def test_a_role_that_is_deleted_while_it_is_given_gives_nothing(
