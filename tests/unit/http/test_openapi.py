@@ -92,6 +92,17 @@ def test_bodies_are_described_by_their_types() -> None:
     assert "requestBody" not in PATH["get"]
 
 
+def test_an_answer_may_be_one_of_several_objects() -> None:
+    """Of types that nothing tells apart but their members."""
+    route = Route("GET", "/both", handler, "both", response=Table | Column)
+    document = openapi_document(Surface("", [route], None, ICEBERG), title="T", version="1")
+
+    content = document["paths"]["/both"]["get"]["responses"]["200"]["content"]
+    assert content["application/json"]["schema"] == {
+        "anyOf": [{"$ref": "#/components/schemas/Table"}, {"$ref": "#/components/schemas/Column"}]
+    }
+
+
 def test_errors_are_grouped_by_status() -> None:
     """Those of the route, and those that every route has."""
     responses = PATH["post"]["responses"]

@@ -3,11 +3,14 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity, Kind
 from headgate.catalog.relations import find_relation
+from headgate.catalog.reports import REPORTS, Reports, reports_pointer
+from headgate.kernel.index import look
 from headgate.model.names import Identifier
 from tests.unit.catalog.lakes import METALAKE, World, call
 from tests.unit.http.gravitino.control import Control
@@ -174,6 +177,37 @@ async def test_changes_at_once_on_several_nodes_are_all_made(
     assert shown["properties"]["by"] == "iceberg"
     ids = [one["id"] for one in (await control.node.load())["metadata"]["schemas"][-1]["fields"]]
     assert sorted(ids) == [1, 2, 3, 4, 5]
+
+
+async def test_changes_at_once_on_one_node_wait_for_each_other(control: Control) -> None:
+    """None is worked out in vain."""
+    await make(control)
+    names = [f"c{at}" for at in range(5)]
+
+    await asyncio.gather(*(alter(control, {**ADD, "fieldName": [name]}) for name in names))
+
+    shown = (await control.done("GET", f"{TABLES}/t"))["table"]
+    assert [one["name"] for one in shown["columns"]][2:] == names
+    assert control.lake.commits_repeated == 0
+
+
+async def test_reports_about_a_dropped_table_go_with_it(control: Control) -> None:
+    """They would be there for ever."""
+    reports = Reports(control.lake)
+    control.use(msgspec.structs.replace(control.service, reports=reports))
+    await make(control)
+    opened = await control.lake.open(call())
+    await reports.add(opened, Identifier(("a",), "t"), b"{}")
+    await reports.flush()
+
+    async def kept() -> int:
+        [head] = await opened.realm.heads(reports_pointer(opened.catalog.id))
+        return await look(head.index(REPORTS), lambda tree: len(list(tree.scan(b"", None))))
+
+    assert await kept() == 1
+    await control.done("DELETE", f"{TABLES}/t")
+    await reports.close()
+    assert await kept() == 0
 
 
 async def test_a_table_keeps_its_id_under_another_name(control: Control) -> None:

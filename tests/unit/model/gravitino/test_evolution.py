@@ -104,6 +104,20 @@ def test_a_column_is_added_to_the_structs_of_a_list() -> None:
     assert [(one["name"], one["id"]) for one in fields] == [("x", 3), ("y", 4), ("z", 5)]
 
 
+def test_a_column_in_a_list_or_map_is_found_by_its_short_name() -> None:
+    """Without `element` and `value`, and with dots instead of parts."""
+    inner = {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True}]}
+    pairs = {"type": "map", "keyType": "string", "valueType": inner}
+    table = plain(columns=[Column(name="m", type=pairs)])
+
+    for name in (["m", "x"], ["m", "value", "x"], ["m.value.x"], ["m.x"]):
+        change = {"@type": "renameColumn", "oldFieldName": name, "newFieldName": "y"}
+        [field] = changed(table, change).schema["fields"][0]["type"]["value"]["fields"]
+        assert field["name"] == "y"
+    with pytest.raises(BadRequest, match=r"does not exist: m\.x\.z"):
+        changed(table, {"@type": "deleteColumn", "fieldName": ["m", "x", "z"]})
+
+
 @given(COLUMNS, st.data())
 def test_a_column_that_is_added_and_deleted_leaves_nothing(
     columns: list[Column], data: st.DataObject

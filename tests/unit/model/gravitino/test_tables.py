@@ -116,9 +116,16 @@ def test_a_transform_of_a_later_version_is_shown_as_a_function() -> None:
     ]
     made.spec["fields"] = fields
 
-    assert describe(made).partitioning == [
+    made.order["fields"] = [{**made.order["fields"][0], "transform": "zorder"}]
+
+    shown = describe(made)
+    assert shown.partitioning == [
         Partitioning(strategy="function", func_name="zorder", func_args=[column(["id"])])
     ]
+    assert shown.sort_orders[0].sort_term == Expression(
+        type="function", func_name="zorder", func_args=[column(["ts"])]
+    )
+    assert shown.properties["sort-order"] == "zorder(ts) ASC NULLS LAST"
 
 
 @pytest.mark.parametrize("strategy", ["year", "month", "day", "hour"])
@@ -205,6 +212,14 @@ def test_a_default_value_is_shown_where_the_format_has_some() -> None:
 
     assert made.schema["fields"][0]["initial-default"] == 7
     assert describe(made).columns == [wanted]
+    null = Expression(type="literal", data_type="null", value="NULL")
+    bare = Column(name="n", type="integer", default_value=null)
+    assert (
+        "write-default"
+        not in new_table(people(columns=[bare], partitioning=[], sort_orders=[]))["schema"][
+            "fields"
+        ][0]
+    )
     with pytest.raises(BadRequest, match="format version 2 have none"):
         new_table(people(columns=[wanted]))
 
