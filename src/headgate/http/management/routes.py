@@ -51,7 +51,8 @@ async def settings(services: Management, request: Request) -> Response:
 
 async def index(_services: Management, _request: Request) -> Response:
     """What is where, for whoever looks at the server itself."""
-    return json_response(200, {"headgate": __version__, "iceberg": "/iceberg", "health": "/health"})
+    paths = {"iceberg": "/iceberg", "gravitino": "/api", "health": "/health"}
+    return json_response(200, {"headgate": __version__, **paths})
 
 
 async def astray(_services: Management, _request: Request) -> Response:

@@ -1,5 +1,7 @@
 """Metalakes in Gravitino's protocol: their shapes, their errors, and who may do what."""
 
+from urllib.parse import quote
+
 import pytest
 
 from headgate.catalog.calls import Call, Caller, CatalogName
@@ -230,3 +232,20 @@ async def test_users_see_their_metalake_and_only_its_owner_changes_it(guarded: C
     assert (await guarded.delete("shop?force=true", user="ann")).error == forbidden
     await guarded.done("PATCH", "shop", {"inUse": False}, user=ADMIN)
     await guarded.done("PATCH", "shop", {"inUse": True}, user=ADMIN)
+
+
+async def test_no_name_leads_into_another_metalake(control: Control) -> None:
+    """Neither an id, nor an encoded slash, nor what a dropped one is called until it is gone."""
+    await make(control)
+    shop = await control.lake.kernel.realms.get("shop")
+    await control.done("DELETE", "shop?force=true")
+    dropped = (await control.lake.kernel.realms.get(shop.id)).name
+    default = (await control.lake.kernel.realms.get("default")).id
+    crafted = [default, shop.id, quote(dropped), "default%2Fcatalogs%2Fmain", "%2E%2E", "%00"]
+
+    for name in crafted:
+        for below in ("", "/catalogs", "/catalogs/main", "/catalogs/main/schemas"):
+            answer = await control.get(f"{name}{below}")
+            assert answer.error[:2] in {(404, 1003), (409, 1009)}, name
+        assert (await control.patch(name, {"inUse": True})).status == 404
+        assert await control.done("DELETE", f"{name}?force=true") == {"code": 0, "dropped": False}
