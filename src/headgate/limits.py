@@ -28,6 +28,7 @@ BULK_USERS_MAX = 100  # added or removed by one request
 CHANGES_MAX = 1_000  # of one answer
 CHANGES = 100  # of one answer, if a client does not say how many it wants
 CHANGES_COMMITS_MAX = 5_000  # that one answer is looked for in
+CHANGES_POINTERS_AT_ONCE = 500  # that are read at once: others wait for it
 CHANGES_MERGED_MAX = 64  # pointers whose changes come in the order of time
 CHANGES_AHEAD_MIN = 1_000  # commits that are worth remembering on the way back to a position
 CHANGES_AHEAD_MAX = 500_000  # of all pointers together: 8 bytes each

@@ -21,7 +21,12 @@ from headgate.kernel.log import Commit
 from headgate.kernel.realms import BY_ID, REALMS_KEY, RealmState
 from headgate.kernel.records import EMPTY, PointerKey
 from headgate.kernel.system import REALM_POINTERS
-from headgate.limits import CHANGES_COMMITS_MAX, CHANGES_MERGED_MAX, TAIL_COMMITS
+from headgate.limits import (
+    CHANGES_COMMITS_MAX,
+    CHANGES_MERGED_MAX,
+    CHANGES_POINTERS_AT_ONCE,
+    TAIL_COMMITS,
+)
 
 SILENT = {"immediate-tasks"}
 """Pointers of a realm that tell of no changes."""
@@ -72,9 +77,8 @@ class Reading:
 
     async def _moved(self) -> list[PointerKey]:
         """The pointers with news, those that are furthest behind first."""
-        keys = list(self.positions)
         moved = []
-        for key, value in zip(keys, await self._kernel.pointers.read(keys), strict=True):
+        for key, value in await values_of(self._kernel, list(self.positions)):
             position = self.positions.get(key)
             if position is None:
                 continue  # its realm was forgotten a moment ago
@@ -160,6 +164,18 @@ class Reading:
             return (await self._kernel.realms.get(realm)).state in GONE
         except RealmNotFound:
             return True
+
+
+async def values_of(
+    kernel: Kernel, keys: Sequence[PointerKey]
+) -> list[tuple[PointerKey, int | None]]:
+    """These pointers with their values. Many are read in pieces: they need no instant in common."""
+    found: list[tuple[PointerKey, int | None]] = []
+    for at in range(0, len(keys), CHANGES_POINTERS_AT_ONCE):
+        piece = keys[at : at + CHANGES_POINTERS_AT_ONCE]
+        found += zip(piece, await kernel.pointers.read(piece), strict=True)
+        await asyncio.sleep(0)
+    return found
 
 
 def realm_keys(realm: str) -> list[PointerKey]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from headgate.catalog.change_cursors import ALL, OLDEST, Cursor, Extent, Position, decode_cursor
 from headgate.catalog.change_names import ChangeNames, catalog_of
-from headgate.catalog.change_reading import GONE, Reading, Wanted, realm_keys
+from headgate.catalog.change_reading import GONE, Reading, Wanted, realm_keys, values_of
 from headgate.catalog.change_records import Change
 from headgate.catalog.commit_ids import CommitIds
 from headgate.catalog.identities import IDENTITIES_KEY
@@ -118,11 +118,8 @@ class ChangeLog:
         return [one.id for one in found if one.state not in GONE and extent.has(one.id)]
 
     async def _present(self, keys: Sequence[PointerKey]) -> Positions:
-        values = await self._kernel.pointers.read(keys)
-        return {
-            key: Position(EMPTY if value is None else value)
-            for key, value in zip(keys, values, strict=True)
-        }
+        values = await values_of(self._kernel, keys)
+        return {key: Position(EMPTY if value is None else value) for key, value in values}
 
 
 def _system_keys(extent: Extent) -> list[PointerKey]:

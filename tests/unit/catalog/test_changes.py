@@ -10,7 +10,7 @@ from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import alter_catalog, delete_catalog
 from headgate.catalog.change_cursors import Cursor, Position, decode_cursor, encode_cursor
 from headgate.catalog.change_records import Change
-from headgate.catalog.changes import ChangeLog
+from headgate.catalog.changes import ChangeLog, ChangePage
 from headgate.catalog.openings import head_pointer
 from headgate.errors import LogCut
 from headgate.kernel.records import PointerKey
@@ -195,6 +195,44 @@ async def test_a_filter_passes_over_what_is_not_wanted(node: Node) -> None:
 
     assert told(page.changes) == [("create", "table", ("a", "t"))]
     assert await behind(log, page.next) == ([], page.next)
+
+
+@pytest.mark.parametrize("bound", ["CHANGES_POINTERS_AT_ONCE", "CHANGES_MERGED_MAX"])
+async def test_many_catalogs_are_read_in_pieces(
+    node: Node, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    """Each record once, however few of them are looked at together."""
+    monkeypatch.setattr(f"headgate.catalog.change_reading.{bound}", 2)
+    log = ChangeLog(node.kernel)
+    cursor = await log.now()
+    for name in "bcdefg":
+        await new_catalog(node.kernel, name)
+        await node.made("namespaces", {"namespace": ["n"]}, catalog=f"default.{name}")
+    changes, cursor = await behind(log, cursor, 3)
+
+    assert sorted((change.kind, change.catalog or change.name[0]) for change in changes) == [
+        *(("catalog", name) for name in "bcdefg"),
+        *(("namespace", name) for name in "bcdefg"),
+    ]
+    assert await behind(log, cursor) == ([], cursor)
+
+
+async def test_a_search_that_finds_nothing_ends_in_time(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says that there is more, and the next one goes on where it ended."""
+    monkeypatch.setattr("headgate.catalog.change_reading.CHANGES_COMMITS_MAX", 3)
+    log = ChangeLog(node.kernel)
+    cursor = await log.now()
+    for number in range(7):
+        await node.namespace(f"n{number}")
+    await node.table("t")
+    pages: list[ChangePage] = []
+    while not pages or pages[-1].more:
+        last = pages[-1].next if pages else cursor
+        pages.append(await log.page(last, 10, lambda change: change.kind == "table"))
+
+    assert [told(page.changes) for page in pages] == [[], [], [("create", "table", ("a", "t"))]]
 
 
 async def test_a_long_way_is_walked_once(
