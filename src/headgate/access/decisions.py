@@ -4,8 +4,8 @@ The objects on the way from the metalake to the one that is asked for are weighe
 of them is owned, what is allowed on any of them, what is denied on any. A rule looks only at that.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, Protocol
 
 from headgate.access.objects import ObjectType
 from headgate.access.rules import Rule
@@ -20,6 +20,16 @@ class Scope(NamedTuple):
     id: int
     owner: int
     """The id of a user or group; 0 if it has no owner."""
+
+
+class Owned(Protocol):
+    """Anything with an id and an owner; its kind is known."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def owner(self) -> int: ...
 
 
 class Weight(NamedTuple):
@@ -84,3 +94,27 @@ def permits(rule: Rule, weight: Weight, standing: int = 0) -> bool:
 def permits_all_below(rule: Rule, access: Access, weight: Weight) -> bool:
     """Whether it may with everything below, because it may here and nothing is denied there."""
     return not rule.rights & access.denied and permits(rule, weight, access.standing)
+
+
+def sieve(rule: Rule, access: Access, above: Weight) -> Callable[[Owned], bool] | None:
+    """Tells which objects below the rule permits, all of its kind; None if it permits all.
+
+    Those with the same grant are alike if the caller owns both or neither: so each sort of them is
+    judged once, and a long list costs a look at two dictionaries per entry.
+    """
+    if permits_all_below(rule, access, above):
+        return None
+    grants, principals = access.grants, access.principals
+    own: dict[tuple[int, int] | None, bool] = {}
+    others = own.copy()
+
+    def is_seen(one: Owned) -> bool:
+        judged = own if one.owner in principals else others
+        granted = grants.get(one.id)
+        verdict = judged.get(granted)
+        if verdict is None:
+            weight = weigh(access, (Scope(rule.on, one.id, one.owner),), above)
+            verdict = judged[granted] = permits(rule, weight, access.standing)
+        return verdict
+
+    return is_seen

@@ -15,7 +15,7 @@ from headgate.access.decisions import (
     Access,
     Scope,
     permits,
-    permits_all_below,
+    sieve,
     weigh,
 )
 from headgate.access.objects import ObjectType
@@ -29,7 +29,7 @@ from headgate.catalog.naming import CATALOGS, NAMES, RELATIONS, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR, check_nesting
 from headgate.catalog.polling import PointerReader, Validation, per_request
 from headgate.catalog.ports import Audit
-from headgate.catalog.ways import Way, scope_of, way_to
+from headgate.catalog.ways import Way, way_to
 from headgate.errors import (
     BackendUnavailable,
     BadSetting,
@@ -120,16 +120,10 @@ class Opened(NamedTuple):
 
     async def sieve(self, rule: Rule, levels: Levels) -> Callable[[Entry], bool] | None:
         """Tells which entries below a namespace the caller may see; None if it may see all."""
-        access = self.access
-        if not access.is_checked:
+        if not self.access.is_checked:
             return None
         way = await self._way(levels, b"", "")
-        above = weigh(access, (self.scope, *way.scopes))
-        if permits_all_below(rule, access, above):
-            return None
-        return lambda entry: permits(
-            rule, weigh(access, (scope_of(entry),), above), access.standing
-        )
+        return sieve(rule, self.access, weigh(self.access, (self.scope, *way.scopes)))
 
     async def _way(self, levels: Levels, group: bytes, name: str) -> Way:
         key = (levels, group, name)

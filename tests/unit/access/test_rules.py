@@ -1,9 +1,19 @@
 """The table of rules: what each asks, and that no more and no less is enough."""
 
+from itertools import product
+
 import pytest
 
 from headgate.access import rules
-from headgate.access.decisions import Access, Scope, Weight, permits, permits_all_below, weigh
+from headgate.access.decisions import (
+    Access,
+    Scope,
+    Weight,
+    permits,
+    permits_all_below,
+    sieve,
+    weigh,
+)
 from headgate.access.objects import ObjectType as T
 from headgate.access.privileges import BINDS, Privilege, names_of, privilege_of
 from headgate.access.rules import RULES, Clause, Rule, Standing
@@ -160,3 +170,22 @@ def test_a_list_needs_no_look_at_each_entry_if_nothing_is_denied() -> None:
 
     unrelated = access(7, catalog=(every, 0), elsewhere=(0, int(Privilege.CREATE_TABLE)))
     assert permits_all_below(rules.LOAD_TABLE, unrelated, weigh(unrelated, WAY[:-1]))
+
+
+@pytest.mark.parametrize("rule", [rules.LOAD_TABLE, rules.LOAD_VIEW, rules.LOAD_SCHEMA])
+def test_a_sieve_lets_through_what_the_rule_permits_of_each(rule: Rule) -> None:
+    """Whoever owns an entry, whatever is granted on it, and whichever came before it."""
+    select = int(Privilege.SELECT_TABLE | Privilege.SELECT_VIEW | Privilege.USE_SCHEMA)
+    granted = [None, (0, 0), (select, 0), (0, select), (select, select)]
+    kinds = list(product([0, 7, 8], granted)) * 2
+    entries = [Scope(rule.on, 1_000 + at, owner) for at, (owner, _) in enumerate(kinds)]
+    own = {1_000 + at: grant for at, (_, grant) in enumerate(kinds) if grant is not None}
+    for above in ((0, 0), (int(Privilege.USE_CATALOG), 0), (select, 0), (select, select)):
+        caller = access(7, catalog=(int(Privilege.USE_CATALOG), 0), outer=above)
+        caller = caller._replace(grants={**caller.grants, **own}, denied=select)
+        weight = weigh(caller, WAY[:-1])
+        is_seen = sieve(rule, caller, weight)
+
+        assert is_seen is not None
+        for entry in (*entries, *reversed(entries)):
+            assert is_seen(entry) == permits(rule, weigh(caller, [entry], weight), caller.standing)
