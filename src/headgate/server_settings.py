@@ -159,13 +159,18 @@ def catalog_places(settings: Settings) -> CatalogPlaces:
 def check_warehouse(settings: Settings) -> None:
     """Refuse places for tables that no catalog could have."""
     first = bootstrap_catalog(settings)
-    _check_places(first.warehouse, *first.allowed_locations, fix="set bootstrap.warehouse")
+    _check_places(
+        first.warehouse,
+        *first.allowed_locations,
+        fix="Choose another directory with --data, or set bootstrap.warehouse",
+    )
 
 
 def check_catalog_places(settings: Settings) -> None:
-    """Refuse places that catalogs of callers could not have."""
-    places = catalog_places(settings)
-    _check_places(places.root, *places.allowed, fix="correct the settings catalogs.*")
+    """Refuse places that catalogs of callers could not have, if the operator chose them."""
+    root = settings[catalogs.CATALOGS_WAREHOUSE]
+    allowed = listed(settings[catalogs.CATALOGS_ALLOWED_LOCATIONS])
+    _check_places(*([root] if root else []), *allowed, fix="Correct the settings catalogs.*")
 
 
 def _check_places(*locations: str, fix: str) -> None:
@@ -176,7 +181,7 @@ def _check_places(*locations: str, fix: str) -> None:
             raise BadSetting(
                 f"tables cannot lie in {location}",
                 why=error.why,
-                fix=f"Choose another directory with --data, or {fix}",
+                fix=fix,
             ) from error
 
 

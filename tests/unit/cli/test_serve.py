@@ -31,6 +31,9 @@ def test_such_a_directory_will_do_if_tables_lie_elsewhere(tmp_path: Path) -> Non
     ("setting", "words"),
     [
         ("s3.endpoint=ftp://host", "setting 's3.endpoint' cannot be used: it is not of the form"),
+        ("http.public-url=lake", "setting 'http.public-url' cannot be used: it is not of the form"),
+        ("catalogs.warehouse=a", "tables cannot lie in a: "),
+        ("catalogs.allowed-locations=/a,ftp://b/c", "tables cannot lie in ftp://b/c: "),
         ("s3.sts-endpoint=host:9000", "setting 's3.sts-endpoint' cannot"),
         ("gcs.base-url=https://", "setting 'gcs.base-url' cannot"),
         ("azure.endpoint=https://u:p@host", "setting 'azure.endpoint' cannot"),
