@@ -11,6 +11,7 @@ from msgspec import Raw
 from headgate.access.rules import ALTER_TABLE, ALTER_VIEW, Rule
 from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
+from headgate.catalog.long_work import work_out
 from headgate.catalog.openings import Opened
 from headgate.catalog.relation_commits import Change, Prepare, commit_relations
 from headgate.catalog.relations import Relation, find_relation, named
@@ -27,28 +28,33 @@ ViewUpdates = Callable[[ViewOutline, int], list[Object]]
 
 
 async def alter_table(
-    lake: Lake, opened: Opened, identifier: Identifier, updates_for: TableUpdates
+    lake: Lake, opened: Opened, identifier: Identifier, updates_for: TableUpdates, size: int
 ) -> Relation:
-    """Change a table by the updates that a pure function finds right for what it is."""
+    """Change a table by the updates that a pure function finds right for what it is.
+
+    `size` is how many bytes the function works on besides the table.
+    """
 
     async def prepare(current: Opened) -> list[Change]:
         table = await find_relation(current, identifier, Kind.TABLE)
         outline = await lake.metadata.table_outline(lake.files(current), table.state)
-        change = TableChange(identifier, b"[]", encode(updates_for(outline)))
-        return [await prepare_table(lake, current, change)]
+        known = len(await lake.metadata.raw(lake.files(current), table.state))
+        updates = await work_out(lambda: encode(updates_for(outline)), size + known)
+        return [await prepare_table(lake, current, TableChange(identifier, b"[]", updates))]
 
     return await _alter(lake, opened, identifier, ALTER_TABLE, prepare)
 
 
 async def alter_view(
-    lake: Lake, opened: Opened, identifier: Identifier, updates_for: ViewUpdates
+    lake: Lake, opened: Opened, identifier: Identifier, updates_for: ViewUpdates, size: int
 ) -> Relation:
-    """Change a view by the updates that a pure function finds right for what it is."""
+    """The same of a view."""
 
     async def prepare(current: Opened) -> list[Change]:
         view = await find_relation(current, identifier, Kind.VIEW)
         outline = await lake.metadata.view_outline(lake.files(current), view.state)
-        updates = updates_for(outline, lake.now_ms())
+        now_ms = lake.now_ms()
+        updates = await work_out(lambda: updates_for(outline, now_ms), size)
         encoded = encode(updates)
         is_large = len(encoded) > DEFINITIONS_INLINE_BYTES_MAX
         return [

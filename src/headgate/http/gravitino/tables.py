@@ -10,6 +10,7 @@ from headgate.access import rules
 from headgate.access.privileges import Privilege, privilege_of
 from headgate.catalog.alterations import alter_table
 from headgate.catalog.entities import Kind
+from headgate.catalog.long_work import work_out
 from headgate.catalog.new_tables import LargeTable, create_table
 from headgate.catalog.openings import Opened
 from headgate.catalog.relations import (
@@ -42,6 +43,7 @@ from headgate.model.gravitino.tables import CreateTable, describe, updates_for
 from headgate.model.gravitino.wire import Column, Distribution, Index, Partitioning, SortOrder
 from headgate.model.json_values import encode
 from headgate.model.names import Identifier, Levels
+from headgate.model.table_outlines import TableOutline
 
 TABLES = f"{SCHEMA}/tables"
 TABLE = f"{TABLES}/{{table}}"
@@ -84,7 +86,8 @@ async def create(service: Gravitino, request: Request) -> Response:
     schema = schema_of(service, opened, request)
     wanted = decode(request, CreateTable)
     check_name(wanted.name)
-    table = await create_table(service.lake, opened, schema, _new(wanted))
+    new = await work_out(partial(_new, wanted), len(request.body))
+    table = await create_table(service.lake, opened, schema, new)
     return await _answer(service, table, wanted.name)
 
 
@@ -108,9 +111,9 @@ async def alter(service: Gravitino, request: Request) -> Response:
     renames = [one for one in changes if isinstance(one, RenameTable)]
     check_alone(renames, changes, "table")
     if not renames:
-        table = await alter_table(
-            service.lake, opened, identifier, partial(updates_for, changes=changes)
-        )
+        updates = partial(updates_for, changes=changes)
+        size = len(request.body)
+        table = await alter_table(service.lake, opened, identifier, updates, size)
         return await _answer(service, table, identifier.name)
     target = identifier
     for rename in renames:
@@ -166,9 +169,14 @@ def _renamed(
 
 
 async def _answer(service: Gravitino, table: Relation, name: str) -> Response:
-    files = service.lake.files(table.opened)
-    shown = describe(await service.lake.metadata.table_outline(files, table.state))
-    shape = TableShape(name=name, audit=audit(table), **shown._asdict())
+    files, metadata = service.lake.files(table.opened), service.lake.metadata
+    outline = await metadata.table_outline(files, table.state)
+    size = len(await metadata.raw(files, table.state))
+    return await work_out(partial(_shown, outline, name, audit(table)), size)
+
+
+def _shown(outline: TableOutline, name: str, audit: Audit) -> Response:
+    shape = TableShape(name=name, audit=audit, **describe(outline)._asdict())
     return json_response(200, TableAnswer(table=shape))
 
 

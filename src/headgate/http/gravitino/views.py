@@ -9,6 +9,7 @@ from headgate import errors
 from headgate.access import rules
 from headgate.catalog.alterations import alter_view
 from headgate.catalog.entities import Kind
+from headgate.catalog.long_work import work_out
 from headgate.catalog.relations import (
     Relation,
     find_relation,
@@ -75,7 +76,9 @@ async def create(service: Gravitino, request: Request) -> Response:
     wanted = decode(request, CreateView)
     check_name(wanted.name)
     identifier = Identifier(schema_of(service, opened, request), wanted.name)
-    new = new_view(wanted, identifier.namespace, partial(split_name, service, opened))
+    split = partial(split_name, service, opened)
+    size = len(request.body)
+    new = await work_out(partial(new_view, wanted, identifier.namespace, split), size)
     encoded = encode(new)
     is_large = len(encoded) > DEFINITIONS_INLINE_BYTES_MAX
     view = await create_view(service.lake, opened, identifier, None, encoded if is_large else new)
@@ -105,6 +108,7 @@ async def alter(service: Gravitino, request: Request) -> Response:
             opened,
             identifier,
             lambda outline, now_ms: updates_for(outline, changes, split, now_ms),
+            len(request.body),
         )
         return await _answer(service, view, identifier.name)
     for rename in renames:
@@ -126,8 +130,10 @@ async def drop(service: Gravitino, request: Request) -> Response:
 
 
 async def _answer(service: Gravitino, view: Relation, name: str) -> Response:
-    files = service.lake.files(view.opened)
-    shown = describe(await service.lake.metadata.view_outline(files, view.state))
+    files, metadata = service.lake.files(view.opened), service.lake.metadata
+    outline = await metadata.view_outline(files, view.state)
+    size = len(await metadata.raw(files, view.state))
+    shown = await work_out(partial(describe, outline), size)
     schema = joined_name(service, view.opened, shown.default_namespace)
     shape = ViewShape(
         name=name,

@@ -170,6 +170,8 @@ def _field_from_iceberg(field: Object) -> Object:
 
 
 def _primitive_to_iceberg(type: str) -> str:
+    if known := _TO_ICEBERG.get(type):  # as nearly always
+        return known
     spelled = re.sub(r"\s*([(),])\s*", r"\1", " ".join(type.split()))
     lower = spelled.lower()
     if known := _TO_ICEBERG.get(lower):
@@ -185,6 +187,8 @@ def _primitive_to_iceberg(type: str) -> str:
 
 
 def _primitive_from_iceberg(type: str) -> Type:
+    if known := _FROM_ICEBERG.get(type):
+        return known
     kind = iceberg.kind(type)
     match kind:
         case "fixed":
