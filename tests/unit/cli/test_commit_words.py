@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from headgate.catalog.change_records import Change
 from headgate.catalog.naming import FUNCTIONS, NAMESPACES, RELATIONS, ROOT, key_of
-from headgate.cli.commit_words import described, in_words, sentence
+from headgate.cli.commit_words import described, in_words, sentence, sentence_of_change
 from headgate.kernel.log import Commit, Entry, Group
 
 HEAD = "cat/7/heads/main"
@@ -56,6 +57,8 @@ def entry_of(index: str, key: bytes, pointer: str = HEAD) -> Any:
             },
             "in one transaction by eve: table a.t was altered; table a.u was created",
         ),
+        ({"do": "grant", "kind": "role", "name": ["r"]}, "role r was given rights"),
+        ({"do": "set-owner", "kind": "table", "name": ["a", "t"]}, "table a.t was given an owner"),
         ({"realm": "demo", "id": "1", "state": "ACTIVE"}, "realm demo is ACTIVE"),
         ({"do": 1}, '{"do":1}'),
         (["anything"], '["anything"]'),
@@ -118,3 +121,23 @@ def test_nothing_in_a_commit_drives_a_terminal() -> None:
     note = {"do": "create", "kind": "namespace", "name": ["\x1b[31m"], "by": "\x1b"}
 
     assert "\x1b" not in sentence(commit(odd, note=note), "\x1b")
+
+
+def test_a_change_is_one_line() -> None:
+    """With all that is noted of it, whatever is in a name."""
+    change = Change(
+        *("17/grants/1.1", "5", 1_740_787_200_007, "revoke", "user", ("a\nb",), "demo"),
+        by="eve",
+        details={"roles": ["r"]},
+    )
+
+    assert sentence_of_change(change) == (
+        '2025-03-01T00:00:00.007Z  demo  user a\\nb was stripped of rights by eve: {"roles":["r"]}'
+    )
+
+
+def test_a_change_that_belongs_to_no_metalake_is_the_systems() -> None:
+    """Identities are known in all of them."""
+    change = Change("::system::/identities/1.1", "5", 0, "create", "identity", ("ann",))
+
+    assert sentence_of_change(change).split("  ")[1:] == ["system", "identity ann was created"]
