@@ -90,6 +90,11 @@ class CatalogEntity(Stored, frozen=True):
     changed_ms: int = 0
     changed_by: str = ""
 
+    @property
+    def locations(self) -> tuple[str, ...]:
+        """Where its files may lie; there are none where only metadata is kept."""
+        return tuple(filter(None, (self.warehouse, *self.allowed_locations)))
+
 
 class NamespaceEntity(Stored, frozen=True):
     """A namespace: its properties."""

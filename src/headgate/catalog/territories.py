@@ -33,8 +33,7 @@ HAVE_CATALOGS = (RealmState.ACTIVE, RealmState.INACTIVE)
 
 def places_of(catalog: CatalogEntity) -> Locations:
     """Where the files of a catalog may lie: nobody else's may. Some catalogs have no files."""
-    places = (catalog.warehouse, *catalog.allowed_locations)
-    return tuple(dict.fromkeys(normalize(place) for place in places if place))
+    return tuple(dict.fromkeys(map(normalize, catalog.locations)))
 
 
 def settle(draft: Draft, id: int, before: Locations, wanted: Locations) -> None:

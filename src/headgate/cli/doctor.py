@@ -173,7 +173,7 @@ async def _storage(settings: Settings, kernel: Kernel) -> AsyncIterator[Finding]
         yield Finding("storage", ok=True, text="the store is empty; `headgate serve` fills it")
     for realm in realms:
         for catalog in await list_catalogs(kernel, realm.name):
-            for location in (catalog.warehouse, *catalog.allowed_locations):
+            for location in catalog.locations:
                 refusal = _moved(settings[DATA].absolute(), location)
                 refusal = refusal or await _refusal(gateway, location.rstrip("/"))
                 text = f"catalog {realm.name}.{catalog.name}: {location} "

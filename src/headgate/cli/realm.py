@@ -136,7 +136,7 @@ async def _places(kernel: Kernel, name: str) -> list[str]:
             fix=f"Run `headgate realm deactivate {found.name}` first",
         )
     catalogs = await stored_catalogs(kernel, found)
-    return [place for one in catalogs for place in (one.warehouse, *one.allowed_locations)]
+    return [place for one in catalogs for place in one.locations]
 
 
 def _is_agreed(name: str) -> bool:

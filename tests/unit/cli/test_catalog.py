@@ -62,7 +62,8 @@ def test_a_catalog_is_created_and_listed(capsys: Capture, store: list[str], tmp_
     )
     assert listed == [flat, own]
     assert set(own) == {
-        *("id", "name", "warehouse", "nested", "allowed-locations", "comment", "created")
+        *("id", "name", "provider", "in-use", "warehouse", "nested", "allowed-locations"),
+        *("comment", "created"),
     }
 
 
