@@ -130,10 +130,22 @@ async def _load_roles(
     found = {role: grants for role in roles if (grants := known.get(role)) is not None}
     wanted = [role for role in roles if role not in found]
     for role, pairs in (await _scanned(rights.grants.index(GRANTED), wanted)).items():
-        given = ((second_of(key), decode_grant(value)) for key, value in pairs)
-        found[role] = {id: (one.allow, one.deny) for id, one in given}
+        found[role] = _decoded(pairs)
         known.put(role, found[role])
     return found
+
+
+def _decoded(pairs: Iterable[tuple[bytes, bytes]]) -> RoleGrants:
+    """Of very many objects few differ in what is granted: those that do not share it."""
+    shared: dict[bytes, tuple[int, int]] = {}
+    grants: dict[int, tuple[int, int]] = {}
+    for key, value in pairs:
+        terms = shared.get(value)
+        if terms is None:
+            grant = decode_grant(value)
+            terms = shared[value] = (grant.allow, grant.deny)
+        grants[second_of(key)] = terms
+    return grants
 
 
 async def _scanned(index: Index, ids: Iterable[int]) -> dict[int, list[tuple[bytes, bytes]]]:
@@ -178,9 +190,11 @@ def _merged(
         return known[next(iter(roles))]
     merged: dict[int, tuple[int, int]] = {}
     for role in roles:
-        for id, (allow, deny) in known[role].items():
-            allowed, denied = merged.get(id, NOTHING)
-            merged[id] = (allowed | allow if role in allowing else allowed, denied | deny)
+        mask = -1 if role in allowing else 0  # of one that is not used only denials count
+        for id, terms in known[role].items():
+            allow, deny = merged.get(id, NOTHING)
+            new = (allow | terms[0] & mask, deny | terms[1])
+            merged[id] = terms if new == terms else new
     return merged
 
 
