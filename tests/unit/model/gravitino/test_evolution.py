@@ -2,61 +2,15 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.errors import BadRequest, Unsupported
-from headgate.model import schemas
-from headgate.model.gravitino.changes import TableChange
+from headgate.errors import BadRequest
 from headgate.model.gravitino.tables import describe, updates_for
 from headgate.model.gravitino.wire import Column, Index
-from headgate.model.table_outlines import TableOutline
-from tests.unit.model.gravitino.descriptions import COLUMNS, outline, people
-
-KEY = {"indexType": "PRIMARY_KEY", "name": "pk", "fieldNames": [["id"]]}
-SEVEN = {"type": "literal", "dataType": "integer", "value": "7"}
-
-
-def changes(*given: dict[str, Any]) -> list[TableChange]:
-    """Changes as clients write them."""
-    return msgspec.convert(list(given), list[TableChange])
-
-
-def changed(table: TableOutline, *given: dict[str, Any]) -> TableOutline:
-    """The table afterwards; its schema is one that Iceberg accepts."""
-    for update in updates_for(table, changes(*given)):
-        match update["action"]:
-            case "add-schema":
-                found = schemas.check(update["schema"], table.format_version)
-                table = msgspec.structs.replace(
-                    table,
-                    schema=update["schema"],
-                    last_column_id=max(table.last_column_id, *found),
-                )
-            case "set-properties":
-                table = msgspec.structs.replace(
-                    table, properties=table.properties | update["updates"]
-                )
-            case "remove-properties":
-                kept = {
-                    name: value
-                    for name, value in table.properties.items()
-                    if name not in update["removals"]
-                }
-                table = msgspec.structs.replace(table, properties=kept)
-            case other:
-                assert other == "set-current-schema"
-    return table
-
-
-def names(table: TableOutline) -> list[str]:
-    return [column.name for column in describe(table).columns]
-
-
-def plain(**more: Any) -> TableOutline:
-    return outline(people(partitioning=[], sort_orders=[], **more))
+from tests.unit.model.gravitino.descriptions import COLUMNS
+from tests.unit.model.gravitino.table_changes import KEY, SEVEN, changed, changes, names, plain
 
 
 def test_a_column_is_added_where_it_is_wanted() -> None:
@@ -291,129 +245,3 @@ def test_properties_of_columns_follow_them() -> None:
         f"{mode}home.zip": "full",
         f"{mode}id": "none",
     }
-
-
-ADD = {"@type": "addColumn", "fieldName": ["new"], "type": "string"}
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "reason"),
-    [
-        ({**ADD, "fieldName": ["id"]}, BadRequest, "it exists"),
-        ({**ADD, "fieldName": []}, BadRequest, "name is empty"),
-        ({**ADD, "fieldName": ["x", "y"]}, BadRequest, "does not exist: x"),
-        ({**ADD, "fieldName": ["id", "y"]}, BadRequest, "no struct"),
-        ({**ADD, "nullable": False}, BadRequest, "no value for it"),
-        ({**ADD, "autoIncrement": True}, BadRequest, "count by themselves"),
-        ({**ADD, "position": {"after": "x"}}, BadRequest, "beside it"),
-        ({**ADD, "position": "third"}, Unsupported, "third"),
-        ({**ADD, "type": "integer", "defaultValue": SEVEN}, BadRequest, "format version 2"),
-        (
-            {"@type": "renameColumn", "oldFieldName": ["x"], "newFieldName": "y"},
-            BadRequest,
-            "does not exist: x",
-        ),
-        (
-            {"@type": "renameColumn", "oldFieldName": ["id"], "newFieldName": "ts"},
-            BadRequest,
-            "there is a column ts",
-        ),
-        (
-            {"@type": "renameColumn", "oldFieldName": ["id"], "newFieldName": ""},
-            BadRequest,
-            "new name is empty",
-        ),
-        (
-            {"@type": "renameColumn", "oldFieldName": ["tags", "element"], "newFieldName": "y"},
-            BadRequest,
-            "element of a list",
-        ),
-        (
-            {"@type": "updateColumnNullability", "fieldName": ["ts"], "nullable": False},
-            BadRequest,
-            "may be null",
-        ),
-        (
-            {"@type": "updateColumnDefaultValue", "fieldName": ["id"], "newDefaultValue": SEVEN},
-            BadRequest,
-            "format version 2",
-        ),
-        (
-            {"@type": "updateColumnPosition", "fieldName": ["id"], "newPosition": "default"},
-            Unsupported,
-            "default",
-        ),
-        (
-            {"@type": "updateColumnAutoIncrement", "fieldName": ["id"], "autoIncrement": True},
-            BadRequest,
-            "count by themselves",
-        ),
-        ({"@type": "deleteColumn", "fieldName": ["x"]}, BadRequest, "does not exist: x"),
-        ({"@type": "deleteColumn", "fieldName": ["tags", "element"]}, BadRequest, "element"),
-        (
-            {"@type": "addTableIndex", "index": {**KEY, "indexType": "FULLTEXT"}},
-            BadRequest,
-            "primary key",
-        ),
-        ({"@type": "deleteTableIndex", "name": "pk"}, BadRequest, "does not exist: pk"),
-        (
-            {"@type": "setProperty", "property": "format-version", "value": "3"},
-            BadRequest,
-            "format-version",
-        ),
-        (
-            {"@type": "setProperty", "property": "location", "value": "s3://x"},
-            BadRequest,
-            "location",
-        ),
-        ({"@type": "removeProperty", "property": "comment"}, BadRequest, "comment"),
-    ],
-)
-def test_a_change_that_cannot_be_made_is_refused(
-    change: dict[str, Any], error: type[Exception], reason: str
-) -> None:
-    """With what is wrong about it, and all that come with it."""
-    with pytest.raises(error, match=reason):
-        changed(plain(), {"@type": "setProperty", "property": "a", "value": "1"}, change)
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"@type": "deleteColumn", "fieldName": ["id"]}, "identifies rows"),
-        (
-            {"@type": "updateColumnNullability", "fieldName": ["id"], "nullable": True},
-            "identifies rows",
-        ),
-        ({"@type": "addTableIndex", "index": KEY}, "no others"),
-    ],
-)
-def test_the_columns_of_a_key_stay(change: dict[str, Any], reason: str) -> None:
-    """Until the key is deleted."""
-    table = plain(indexes=[msgspec.convert(KEY, Index)])
-
-    with pytest.raises(BadRequest, match=reason):
-        changed(table, change)
-
-
-def test_the_last_column_stays() -> None:
-    """A table without columns is none that clients can read."""
-    table = plain(columns=[Column(name="a", type="long")])
-
-    with pytest.raises(BadRequest, match="the last one"):
-        changed(table, {"@type": "deleteColumn", "fieldName": ["a"]})
-
-
-def test_the_keys_of_a_map_stay_as_they_are() -> None:
-    """Their type too: rows could not be told apart as before."""
-    pairs = {"type": "map", "keyType": "integer", "valueType": "integer"}
-    table = plain(columns=[Column(name="m", type=pairs)])
-
-    for change in (
-        {"@type": "updateColumnType", "fieldName": ["m", "key"], "newType": "long"},
-        {"@type": "updateColumnNullability", "fieldName": ["m", "key"], "nullable": True},
-    ):
-        with pytest.raises(BadRequest):
-            changed(table, change)
-    wider = {"@type": "updateColumnType", "fieldName": ["m", "value"], "newType": "long"}
-    assert changed(table, wider).schema["fields"][0]["type"]["value"] == "long"
