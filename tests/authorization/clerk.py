@@ -33,6 +33,11 @@ class Clerk:
         catalog = self.model.metalake.below.setdefault(CATALOG, Thing(T.CATALOG, CATALOG))
         assert catalog.kind is T.CATALOG
 
+    def expect(self, *users: str) -> None:
+        """These users are there already."""
+        for name in users:
+            self.model.users[name] = Principal(name)
+
     async def add(self, sort: Sort, *names: str) -> None:
         """New users, or new groups."""
         for name in names:
