@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.catalog.guarded import Guarded, give_owner, guarded_node
 from tests.unit.catalog.lakes import Node, World, opened_world
+from tests.unit.catalog.staff import hire
 
 
 @pytest.fixture
@@ -29,6 +30,14 @@ async def guarded(world: World, node: Node) -> Guarded:
     """A node that checks rights, in a metalake that has an owner."""
     guarded = await guarded_node(world)
     await give_owner(guarded)
+    return guarded
+
+
+@pytest.fixture
+async def staffed(node: Node, guarded: Guarded) -> Guarded:
+    """The same with a table that ann may read, and bob may not."""
+    await node.table()
+    await hire(guarded)
     return guarded
 
 

@@ -363,3 +363,34 @@ def stamping(draft: Draft) -> int:
     """An attempt that tells its time."""
     counting(draft)
     return draft.now_ms
+
+
+async def test_listeners_hear_of_a_move_before_who_made_it_is_answered(
+    kernel: Kernel, realm: RealmHandle
+) -> None:
+    """Whoever is answered finds nothing that is older; what changes nothing moves nothing."""
+    heard: list[str] = []
+    kernel.committer.listeners.append(lambda key: heard.append(f"moved {key.name}"))
+
+    async def commit() -> None:
+        await realm.commit(POINTER, counting)
+        heard.append("answered")
+
+    await asyncio.gather(commit(), commit())
+    await realm.commit(POINTER, lambda _draft: None)
+
+    assert heard == [f"moved {POINTER}", "answered", "answered"]
+
+
+async def test_listeners_hear_of_a_move_that_may_have_happened(
+    rig: Rig, kernel: Kernel, realm: RealmHandle
+) -> None:
+    """Nobody knows, so what they know of the pointer is worth nothing."""
+    heard: list[PointerKey] = []
+    kernel.committer.listeners.append(heard.append)
+    for _ in range(200):
+        rig.faults.schedule("commit", Fault.LOST_AFTER)
+    with pytest.raises(OutcomeUnknown):
+        await realm.commit(POINTER, counting)
+
+    assert heard == [PointerKey(realm.id, POINTER)]
