@@ -45,21 +45,21 @@ async def _open(service: Service, request: Request) -> Opened:
     """The catalog that is named; else the default one, or the only one there is."""
     caller = await service.authenticate(request)
     request.principal = caller.name
+    name = CatalogName(service.metalake, service.catalog)
+    call = Call(name, caller, request=request.id, is_fresh=request.is_fresh)
     warehouse = request.first("warehouse")
     if warehouse:
-        return await service.lake.open(
-            Call(catalog_name(service, quote(warehouse, safe="")), caller, request=request.id)
-        )
+        name = catalog_name(service, quote(warehouse, safe=""))
+        return await service.lake.open(call._replace(catalog=name))
     try:
-        name = CatalogName(service.metalake, service.catalog)
-        return await service.lake.open(Call(name, caller, request=request.id))
+        return await service.lake.open(call)
     except CatalogNotFound:
         catalogs = await list_catalogs(service.lake.kernel, service.metalake)
         names = [one.name for one in catalogs if one.provider == ICEBERG]
         if len(names) != 1:
             raise
         only = CatalogName(service.metalake, names[0])
-        return await service.lake.open(Call(only, caller, request=request.id))
+        return await service.lake.open(call._replace(catalog=only))
 
 
 async def get_token(service: Service, request: Request) -> Response:
