@@ -102,7 +102,7 @@ class Matrix:
         is_polling = self.site.mode.is_polling
         ask = partial(self.site.ask, self._checking, "GET", path or self.table, user=user)
         first = await _until(lambda told: told.status == status, ask, waits=is_polling)
-        assert first.reads <= reads_max + is_polling  # a refusal is confirmed
+        assert first.reads <= reads_max * (1 + is_polling)  # a refusal is confirmed
         warm = 0 if is_polling and status < 400 else 1
         second = await _until(lambda told: told.reads == warm, ask, waits=is_polling)
         assert second.status == status
