@@ -4,9 +4,14 @@ import sys
 from collections.abc import Callable
 
 from benchmarks import kernel
+from benchmarks.authz import suite as authz
 from benchmarks.rest import suite as rest
 
-SUITES: dict[str, Callable[[list[str]], int]] = {"kernel": kernel.main, "rest": rest.main}
+SUITES: dict[str, Callable[[list[str]], int]] = {
+    "authz": authz.main,
+    "kernel": kernel.main,
+    "rest": rest.main,
+}
 
 
 def main(arguments: list[str]) -> int:

@@ -25,15 +25,19 @@ Loaded = tuple[Server | Constant, list[Job]]
 
 def prepare(server: Server, scale: Scale) -> list[Job]:
     """Tables with 20 kB of metadata, and a request for each of them."""
-    say(f"{server.name}: {scale.tables} tables to load")
-    server.make_namespace(NAMESPACE)
-    paths = [
-        register(server, NAMESPACE, f"table_{number:04}", number, SNAPSHOTS)
-        for number in range(scale.tables)
-    ]
     return [
         job("GET", server.base + path, length=len(server.ask("GET", path)), label="load")
-        for path in paths
+        for path in make_tables(server, scale.tables)
+    ]
+
+
+def make_tables(server: Server, count: int) -> list[str]:
+    """The paths of new tables, below the server's base."""
+    say(f"{server.name}: {count} tables to load")
+    server.make_namespace(NAMESPACE)
+    return [
+        register(server, NAMESPACE, f"table_{number:04}", number, SNAPSHOTS)
+        for number in range(count)
     ]
 
 
@@ -58,8 +62,8 @@ def measure_loads(
     figures["load_table_bytes"] = servers[0][1][0].length
     ours, theirs = figures["load_table_p99_ms"], figures["load_table_p99_ms_reference"]
     figures["load_table_p99_ratio"] = ours / theirs
-    figures["load_table_ratio"] = _ratio(rounds[0], rounds[1])
-    figures["load_table_bound_share"] = _ratio(rounds[0], rounds[2])
+    figures["load_table_ratio"] = ratio(rounds[0], rounds[1])
+    figures["load_table_bound_share"] = ratio(rounds[0], rounds[2])
     return figures
 
 
@@ -67,9 +71,9 @@ def measure_reads(server: Server, jobs: Sequence[Job], generator: LoadGenerator)
     """How often a warm loadTable reads the database, by the server's own count."""
     once = Plan(server.port, list(jobs), connections=1)
     generator.run(once)
-    before = _database_reads(server)
+    before = database_reads(server.port)
     generator.run(once)
-    reads, loads = (new - old for new, old in zip(_database_reads(server), before, strict=True))
+    reads, loads = (new - old for new, old in zip(database_reads(server.port), before, strict=True))
     assert loads == len(jobs), f"{loads:g} loads were counted, {len(jobs)} were made"
     return {"reads_per_load": reads / loads}
 
@@ -91,15 +95,15 @@ def summary(prefix: str, suffix: str, rounds: Sequence[Round]) -> dict[str, Any]
     return figures
 
 
-def _ratio(ours: Sequence[Round], theirs: Sequence[Round]) -> float:
+def ratio(ours: Sequence[Round], theirs: Sequence[Round]) -> float:
     """Of neighbouring rounds, in the middle."""
     pairs = zip(ours, theirs, strict=True)
     return statistics.median(one.per_second / other.per_second for one, other in pairs)
 
 
-def _database_reads(server: Server) -> tuple[float, float]:
+def database_reads(port: int) -> tuple[float, float]:
     """All reads by loads of tables so far, and the number of those loads."""
-    lines = ask(server.port, "GET", "/metrics").decode().splitlines()
+    lines = ask(port, "GET", "/metrics").decode().splitlines()
     samples = dict(line.rsplit(" ", 1) for line in lines if line[:1] != "#")
     name = "headgate_request_database_reads"
     labels = f'{{method="GET",route="{ROUTE}"}}'

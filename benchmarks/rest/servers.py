@@ -3,7 +3,7 @@
 import http.client
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,12 +49,15 @@ class Server:
         self.ask("POST", "/namespaces", {"namespace": [name]})
 
 
-def ask(port: int, method: str, path: str, body: object = None) -> bytes:
+def ask(
+    port: int, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
+) -> bytes:
     """One request on a connection of its own."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         text = None if body is None else json.dumps(body)
-        connection.request(method, path, text, {"Content-Type": "application/json"})
+        given = {"Content-Type": "application/json", **(headers or {})}
+        connection.request(method, path, text, given)
         answer = connection.getresponse()
         content = answer.read()
     finally:

@@ -1,0 +1,46 @@
+"""How often an authorized loadTable reads the database, by the server's own count."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.authz.nodes import ADMIN, Node, Nodes
+from benchmarks.authz.store import LOADER, STRANGER
+from benchmarks.rest.loads import database_reads
+from benchmarks.stores import say
+
+
+def measure_reads(nodes: Nodes, paths: Sequence[str]) -> dict[str, Any]:
+    """All nodes have just started.
+
+    Where only authorization is counted, the administrator has loaded the tables before, who has no
+    roles: so names and tables are at hand, and rights are not.
+    """
+    on, off, second = nodes
+    _reads(on, ADMIN, paths)
+    figures = {
+        "reads_per_authorization_cold": _reads(on, LOADER, paths[:1]),
+        "reads_of_next_caller": _reads(on, STRANGER, paths[:1]),
+        "reads_per_authorization_warm": _reads(on, LOADER, paths) / len(paths),
+        "reads_of_first_load_on": _reads(second, LOADER, paths[:1]),
+        "reads_of_first_load_off": _reads(off, LOADER, paths[:1]),
+    }
+    warm, cold = (figures[f"reads_per_authorization_{how}"] for how in ("warm", "cold"))
+    say(f"database reads of an authorization: {warm:g} warm, {cold:g} cold")
+    return figures
+
+
+def _reads(node: Node, user: str, paths: Sequence[str]) -> float:
+    """Of these loads together."""
+    before = _counted(node)
+    for path in paths:
+        node.ask(user, "GET", path)
+    reads, loads = (new - old for new, old in zip(_counted(node), before, strict=True))
+    assert loads == len(paths), f"{loads:g} loads were counted, {len(paths)} were made"
+    return reads
+
+
+def _counted(node: Node) -> tuple[float, float]:
+    try:
+        return database_reads(node.port)
+    except KeyError:
+        return 0.0, 0.0  # nothing was loaded yet
