@@ -130,6 +130,7 @@ class OwnTokens:
             "sub": client.name,
             "iat": now,
             "exp": expires,
+            "jti": self._random_bytes(SESSION_BYTES).hex(),
             "sid": session,
             "end": ends,
             "gen": client.generation,
