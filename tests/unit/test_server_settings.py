@@ -1,4 +1,4 @@
-"""Keys and names that a server makes for itself."""
+"""What a server makes of its settings, and what it makes for itself."""
 
 import os
 import stat
@@ -7,8 +7,20 @@ from uuid import RFC_4122, UUID
 
 import pytest
 
+from headgate.catalog.guards import GuardOptions
 from headgate.errors import BadSetting
-from headgate.server_settings import KEY_BYTES, UUIDS_AT_ONCE, check_writable, own_key, uuids
+from headgate.server_settings import (
+    KEY_BYTES,
+    UUIDS_AT_ONCE,
+    check_writable,
+    front_options,
+    guard_options,
+    own_key,
+    polling,
+    uuids,
+)
+from headgate.settings.loading import load
+from headgate.testing.kernels import Rig
 
 
 def test_a_key_is_made_once(tmp_path: Path) -> None:
@@ -78,3 +90,36 @@ def test_uuids_are_random_ones() -> None:
     for text in made:
         uuid = UUID(text)
         assert (uuid.version, uuid.variant, str(uuid)) == (4, RFC_4122, text)
+
+
+def test_how_rights_are_checked_comes_from_the_settings() -> None:
+    """By default each request asks, and only those are compiled again whose rights changed."""
+    usual = load()
+    assert guard_options(usual) == GuardOptions()
+    assert not front_options(usual).is_polling
+
+    given = load(
+        sets=[
+            "authorization.enabled=true",
+            "authorization.service-admins=ann, bob",
+            "authorization.invalidation=coarse",
+            "authorization.cache-entries=7",
+            "authorization.cache-ttl-seconds=60",
+            "authorization.validation=poll",
+        ]
+    )
+    admins = frozenset({"ann", "bob"})
+    assert guard_options(given) == GuardOptions(
+        is_on=True, admins=admins, is_fine=False, cache_entries=7, cache_seconds=60
+    )
+    assert front_options(given).is_polling
+
+
+async def test_who_polls_comes_from_the_settings() -> None:
+    """Nobody, unless that is said."""
+    async with Rig() as rig:
+        kernel = await rig.open()
+        assert polling(load(), kernel) is None
+
+        said = "authorization.validation=poll", "authorization.poll-interval-ms=250"
+        assert polling(load(sets=said), kernel) is not None

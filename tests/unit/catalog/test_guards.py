@@ -15,6 +15,8 @@ from headgate.catalog.principals import (
 )
 from headgate.catalog.roles import delete_role
 from headgate.catalog.ways import Way, way_to
+from headgate.http.kernel_measures import lake_samples
+from headgate.http.measures import family_of
 from headgate.kernel.draft import Draft
 from headgate.model.names import Levels
 from tests.unit.catalog.guarded import ADMIN, OWNER, Guarded, guarded_node, rights
@@ -203,3 +205,21 @@ async def test_without_authorization_nothing_is_compiled(node: Node) -> None:
 
     assert (opened.access.is_checked, node.guard.compiled, node.guard.keys("1")) == (False, 0, ())
     assert len(opened.heads.keys) == 3
+
+
+async def test_operators_see_how_the_cache_of_rights_does(staffed: Guarded) -> None:
+    """Like other caches, but for bytes, which it does not count."""
+    await may(staffed, "ann")
+    before = lake_samples(staffed.lake)
+    await may(staffed, "ann")
+    await staffed.unassign("ann", "reader")
+    await may(staffed, "ann")
+    now = lake_samples(staffed.lake)
+
+    of_access = {name for name in now if 'cache="access"' in name}
+    assert all(family_of(name) for name in of_access)
+    for count in ("hits", "misses", "invalidations"):
+        name = f'headgate_cache_{count}_total{{cache="access"}}'
+        assert now[name] > before[name], count
+    assert now['headgate_cache_entries{cache="access"}'] == guard_of(staffed).cache.size()
+    assert len(of_access) == 5

@@ -9,13 +9,15 @@ from contextlib import asynccontextmanager
 import pytest
 
 from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.entities import CATALOG_TYPES
 from headgate.catalog.grants import unassign_roles
+from headgate.catalog.polling import Polling
 from headgate.catalog.principals import USER
 from headgate.errors import BackendUnavailable, OutcomeUnknown
 from headgate.http.kernel_measures import polling_samples
 from headgate.http.measures import family_of
-from headgate.testing.faults import Fault
-from headgate.testing.kernels import turns
+from headgate.testing.faults import Fault, TornBackend
+from headgate.testing.kernels import open_kernel_on, turns
 from tests.unit.catalog.guarded import OWNER, Guarded, give_owner, rights
 from tests.unit.catalog.lakes import CATALOG, MAIN, METALAKE, Node, World, new_table
 from tests.unit.catalog.served import GUARD, INTERVAL_SECONDS, TABLE, TABLES, Served, served
@@ -267,6 +269,23 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 def _stumble() -> None:
     raise RuntimeError("a stone")
+
+
+async def test_polling_works_where_a_batch_is_no_snapshot(late: Served, other: Guarded) -> None:
+    """A vector that is what it was is true as a whole, however its values were read."""
+    kernel = open_kernel_on(TornBackend(late.world.rig.backend), seed=99, types=CATALOG_TYPES)
+    async with kernel:
+        keys = (await other.catalog("ann")).heads.keys
+        torn = Polling(kernel, INTERVAL_SECONDS)
+        first = await torn.read_together(keys, None)
+        await torn.poll()
+        assert await torn.read_together(keys, None) == first
+        assert torn.statistics.fallbacks == 1
+
+        await other.unassign("ann", "reader")
+        await torn.poll()
+        assert await torn.read_together(keys, None) == (await other.catalog("ann")).heads.vector
+        assert torn.statistics.fallbacks == 2
 
 
 async def test_operators_see_how_polling_goes(late: Served) -> None:
