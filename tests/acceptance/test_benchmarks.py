@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import kernel
 from benchmarks.__main__ import main
+from benchmarks.authz.goals import GOALS as AUTHZ_GOALS
 from benchmarks.report import GOALS, table
 from benchmarks.rest import suite as rest
 from benchmarks.rest.goals import GOALS as REST_GOALS
@@ -68,6 +69,21 @@ REST_FIGURES = (
     "start_seconds",
     "idle_rss_mb",
 )
+AUTHZ_COUNTS = (
+    "revoke_to_refused_requests",
+    "grant_to_allowed_requests",
+    "revoke_failed",
+    "rates_failed",
+)
+AUTHZ_FIGURES = (
+    "load_table_on_off",
+    "list_on_off",
+    "check_us_1k_policies",
+    "check_us_100k_policies",
+    "check_growth",
+    "pycasbin_ratio",
+    "requests_after_revokes",
+)
 
 
 def test_the_kernel_suite_reports_every_figure(tmp_path: Path) -> None:
@@ -116,6 +132,30 @@ def test_the_rest_suite_reports_every_figure(tmp_path: Path) -> None:
     assert len(table(figures, REST_GOALS).splitlines()) == len(REST_GOALS) + 1
 
 
+def test_the_authz_suite_reports_every_figure(tmp_path: Path) -> None:
+    """A warm authorization reads once and a cold one little, and no right outlives its revoke."""
+    plot = tmp_path / "authz.svg"
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "authz", "--smoke", "--json", "--plot", str(plot)],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["scale"] == "smoke"
+    assert {key: figures[key] for key in AUTHZ_COUNTS} == dict.fromkeys(AUTHZ_COUNTS, 0), figures
+    assert [key for key in AUTHZ_FIGURES if not figures[key] > 0] == []
+    assert figures["reads_per_authorization_warm"] == 1
+    assert 1 < figures["reads_per_authorization_cold"] <= 3
+    assert plot.read_text("utf-8").count("<svg") == 1
+    assert len(table(figures, AUTHZ_GOALS).splitlines()) == len(AUTHZ_GOALS) + 1
+
+
 def test_content_is_compared_and_not_only_its_size() -> None:
     """An answer holds what is wanted if no member and no element of a list differs or lacks."""
     answer = {"metadata": {"location": "here", "properties": {"a": "1", "b": "2"}}, "names": [1, 2]}
@@ -129,7 +169,7 @@ def test_content_is_compared_and_not_only_its_size() -> None:
 def test_an_unknown_suite_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever names none, or one that does not exist, is told which there are."""
     assert (main([]), main(["nothing"])) == (2, 2)
-    assert "{kernel,rest}" in capsys.readouterr().err
+    assert "{authz,kernel,rest}" in capsys.readouterr().err
 
 
 def test_missing_java_is_named(
