@@ -1,41 +1,21 @@
-"""Catalogs in Gravitino's protocol: their kinds and shapes, their places, and who may do what."""
+"""Catalogs in Gravitino's protocol: their kinds, their shapes, and what can be done to them."""
 
-from typing import Any
-
-import msgspec
 import pytest
 
-from headgate.catalog.calls import Call, Caller, CatalogName
-from headgate.catalog.naming import CATALOGS as GROUP
-from headgate.catalog.naming import ROOT, NamesDraft
-from headgate.catalog.principals import insert_creator
-from headgate.kernel.draft import Draft
 from tests.unit.catalog.lakes import World
-from tests.unit.http.gravitino.control import ADMIN, Control, guarded_node, open_node
-
-ICEBERG = {"name": "lake", "type": "RELATIONAL", "provider": "lakehouse-iceberg"}
-FILES = {"name": "files", "type": "FILESET", "provider": "hadoop"}
-CATALOGS = "default/catalogs"
-ILLEGAL = (400, 1001, "IllegalArgumentException")
-ABSENT = (404, 1003, "NoSuchCatalogException")
-OFF = (409, 1009, "CatalogNotInUseException")
-FORBIDDEN = (403, 1008, "ForbiddenException")
-
-
-def update(kind: str, **fields: object) -> dict[str, Any]:
-    return {"updates": [{"@type": kind, **fields}]}
-
-
-COMMENT = update("updateComment", newComment="x")
-
-
-async def made(control: Control, new: object = ICEBERG, **more: str) -> Any:
-    return (await control.done("POST", CATALOGS, new, **more))["catalog"]
-
-
-async def listed(control: Control, **more: str) -> list[str]:
-    found = await control.done("GET", CATALOGS, **more)
-    return [one["name"] for one in found["identifiers"]]
+from tests.unit.http.gravitino.catalog_requests import (
+    ABSENT,
+    CATALOGS,
+    COMMENT,
+    FILES,
+    ICEBERG,
+    ILLEGAL,
+    OFF,
+    listed,
+    made,
+    update,
+)
+from tests.unit.http.gravitino.control import Control, open_node
 
 
 async def test_a_fileset_catalog_is_answered_as_it_was_sent(control: Control) -> None:
@@ -161,62 +141,6 @@ async def test_what_cannot_be_a_catalog_is_refused(control: Control, new: object
     assert await listed(control) == ["main"]
 
 
-async def test_a_place_can_be_chosen_where_the_operator_allows_it(
-    world: World, control: Control
-) -> None:
-    """Below the folder of all catalogs, or in another place that is allowed."""
-    for number, place in enumerate(("shared", "warehouses/mine")):
-        where = f"file://{world.folder}/{place}"
-        new = {**ICEBERG, "name": f"c{number}", "properties": {"warehouse": f"{where}/"}}
-
-        assert (await made(control, new))["properties"]["headgate.location"] == where
-
-
-@pytest.mark.parametrize(
-    "place",
-    [
-        "/etc",
-        "file:///",
-        "s3://bucket/x",
-        "{folder}",
-        "{folder}/warehouses",
-        "{folder}/warehouses/../x",
-        "{folder}/sharedness",
-        "{folder}/warehouses/link",
-        "http://localhost/x",
-        "not a place",
-    ],
-)
-async def test_a_place_that_the_operator_does_not_allow_is_refused(
-    world: World, control: Control, place: str
-) -> None:
-    """Whatever it is, also where a link leads out. Nothing is made or looked into there."""
-    (world.folder / "warehouses").mkdir()
-    (world.folder / "warehouses" / "link").symlink_to(world.folder / "warehouse")
-    where = place.format(folder=world.folder)
-    new = {**ICEBERG, "properties": {"warehouse": where}}
-
-    assert (await control.post(CATALOGS, new)).error == ILLEGAL
-    tested = await control.post(f"{CATALOGS}/testConnection", new)
-    assert (tested.status, tested.json["code"]) == (200, 1001)
-    assert await listed(control) == ["main"]
-
-
-async def test_a_place_of_another_catalog_is_refused(world: World, control: Control) -> None:
-    """As an illegal argument: clients would take 1004 for the name. Whose it is is not told."""
-    new = {**ICEBERG, "properties": {"warehouse": f"{world.folder}/shared/a"}}
-    await made(control, new)
-    for place in ("shared/a", "shared", "shared/a/b"):
-        other = {**new, "name": "other", "properties": {"warehouse": f"{world.folder}/{place}"}}
-
-        answer = await control.post(CATALOGS, other)
-        assert answer.error == (409, 1001, "IllegalArgumentException")
-        tested = await control.post(f"{CATALOGS}/testConnection", other)
-        assert (tested.status, tested.json["code"]) == (200, 1001)
-        for said in (answer.json["message"], tested.json["message"]):
-            assert "lake" not in said
-
-
 async def test_the_folder_of_a_catalog_is_its_own_after_a_rename(control: Control) -> None:
     """A new one of the old name gets another, and keeps its hands off."""
     first = await made(control)
@@ -337,101 +261,3 @@ async def test_a_disabled_empty_catalog_is_dropped(control: Control) -> None:
     await control.done("PATCH", f"{CATALOGS}/files", {"inUse": False})
 
     assert (await control.done("DELETE", f"{CATALOGS}/files"))["dropped"] is True
-
-
-async def test_a_connection_is_tested_without_making_anything(
-    world: World, control: Control
-) -> None:
-    """What would be refused is said in a body whose status is a success."""
-    test = f"{CATALOGS}/testConnection"
-    before = await world.state()
-
-    assert await control.done("POST", test, ICEBERG) == {"code": 0}
-    taken = await control.post(test, {**ICEBERG, "name": "main"})
-    assert (taken.status, taken.json["code"]) == (200, 1004)
-    assert taken.json["type"] == "CatalogAlreadyExistsException"
-    unclear = await control.post(test, {"name": "x"})
-    assert (unclear.status, unclear.json["code"]) == (200, 1001)
-    assert await world.state() == before
-
-
-async def test_the_connection_of_a_catalog_is_tested_with_changes_that_are_not_made(
-    control: Control,
-) -> None:
-    """Or without any; one that is switched off fails."""
-    test = f"{CATALOGS}/main/testConnection"
-
-    assert await control.done("POST", test) == {"code": 0}
-    assert await control.done("POST", test, COMMENT) == {"code": 0}
-    assert (await control.done("GET", f"{CATALOGS}/main"))["catalog"]["comment"] == ""
-    bad = await control.post(test, update("setProperty", property="uri", value="http://x"))
-    assert (bad.status, bad.json["code"]) == (200, 1001)
-    await control.done("PATCH", f"{CATALOGS}/main", {"inUse": False})
-    off = await control.post(test)
-    assert (off.status, off.json["code"]) == (200, 1009)
-    assert (await control.post(f"{CATALOGS}/none/testConnection")).error == ABSENT
-
-
-async def member(world: World) -> Control:
-    """A guarded node whose metalake `default` has the user `ann` besides its admin."""
-    guarded = await guarded_node(world)
-    call = Call(CatalogName("default", ""), Caller(ADMIN))
-    opened = await guarded.lake.open_metalake(call)
-    await opened.commit("principals", lambda draft: insert_creator(draft, "ann"))
-    return guarded
-
-
-@pytest.mark.parametrize("name", ["main", "none"])
-@pytest.mark.parametrize(
-    ("method", "below", "body"),
-    [
-        ("GET", "", None),
-        ("PUT", "", COMMENT),
-        ("PATCH", "", {"inUse": False}),
-        ("DELETE", "?force=true", None),
-        ("POST", "/testConnection", None),
-    ],
-)
-async def test_who_may_not_use_a_catalog_is_not_told_whether_it_is_there(
-    world: World, method: str, below: str, body: object, name: str
-) -> None:
-    """403 for one that is there as for one that is not."""
-    guarded = await member(world)
-    answer = await guarded.send(method, f"{CATALOGS}/{name}{below}", body, user="ann")
-
-    assert answer.error == FORBIDDEN
-
-
-async def test_who_may_not_create_catalogs_is_refused(world: World) -> None:
-    """Also to test a connection: it would tell which places there are."""
-    guarded = await member(world)
-    for path in (CATALOGS, f"{CATALOGS}/testConnection"):
-        assert (await guarded.post(path, FILES, user="ann")).error == FORBIDDEN
-
-    assert await listed(guarded, user="ann") == []
-    assert await listed(guarded, user=ADMIN) == ["main"]
-
-
-async def test_the_catalogs_that_may_be_used_are_listed(world: World) -> None:
-    """Whoever owns one sees it, and may change it."""
-    guarded = await member(world)
-    await made(guarded, FILES, user=ADMIN)
-    call = Call(CatalogName("default", ""), Caller("ann"))
-    opened = await guarded.lake.open_metalake(call)
-    await guarded.lake.kernel.realm(opened.state.id).commit("catalogs", _give(opened.owner))
-
-    assert await listed(guarded, user="ann") == ["files"]
-    await guarded.done("PUT", f"{CATALOGS}/files", COMMENT, user="ann")
-    assert (await guarded.done("DELETE", f"{CATALOGS}/files?force=true", user="ann"))["dropped"]
-
-
-def _give(owner: int) -> Any:
-    """Gives the catalog `files` another owner."""
-
-    def attempt(draft: Draft) -> None:
-        names = NamesDraft(draft)
-        entry = names.find(ROOT, GROUP, "files")
-        assert entry is not None
-        names.put(ROOT, GROUP, "files", msgspec.structs.replace(entry, owner=owner))
-
-    return attempt
