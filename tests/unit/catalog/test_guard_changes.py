@@ -21,6 +21,7 @@ from headgate.catalog.rights_changes import Changed
 from headgate.catalog.roles import delete_role
 from headgate.errors import ObjectNotFound
 from headgate.kernel.draft import Draft
+from headgate.kernel.handle import RealmHandle
 from headgate.kernel.pointers import Vector
 from headgate.testing.faults import Fault
 from tests.unit.catalog.guarded import Guarded, guarded_node, rights
@@ -260,18 +261,42 @@ async def test_a_lifetime_is_a_safety_net(world: World, staffed: Guarded) -> Non
     assert guard_of(node).cache.statistics().entries_max == 100
 
 
+async def test_metalakes_do_not_disturb_each_other(staffed: Guarded) -> None:
+    """Whoever has the same name elsewhere is somebody else."""
+    guard, here = guard_of(staffed), (await staffed.metalake()).realm
+    there = await _second_metalake(staffed)
+    assert (await _roles_of_ann(staffed, here), await _roles_of_ann(staffed, there)) == (1, 0)
+    compiled = guard.compiled
+    await there.commit(PRINCIPALS, lambda draft: insert_creator(draft, "bob"))
+
+    assert (await _roles_of_ann(staffed, here), await _roles_of_ann(staffed, there)) == (1, 0)
+    assert guard.compiled == compiled
+
+
 async def test_what_is_remembered_of_metalakes_is_limited(
     world: World, staffed: Guarded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a metalake whose heads are forgotten nothing that the cache holds is used."""
     monkeypatch.setattr("headgate.catalog.guards.REALMS_KNOWN_MAX", 1)
-    guard = guard_of(staffed)
-    realm = (await staffed.metalake()).realm.id
-    old = await staffed.lake.kernel.pointers.read(guard.keys(realm))
-    await guard.access(Caller("ann"), realm, old)
-    await staffed.unassign("ann", "reader")
-    new = await staffed.lake.kernel.pointers.read(guard.keys(realm))
-    guard._known.clear()
-    access = await guard.access(Caller("ann"), realm, new)
+    monkeypatch.setattr("headgate.catalog.metalake_openings.OPENINGS_KNOWN_MAX", 1)
+    here, there = (await staffed.metalake()).realm, await _second_metalake(staffed)
+    assert await _roles_of_ann(staffed, here) == 1
+    assert await _roles_of_ann(staffed, there) == 0
+    await (await guarded_node(world)).unassign("ann", "reader")
 
-    assert access.roles == frozenset()
+    assert await _roles_of_ann(staffed, here) == 0
+
+
+async def _second_metalake(node: Guarded) -> RealmHandle:
+    """Another one, with another ann."""
+    kernel = node.lake.kernel
+    realm = kernel.realm((await kernel.realms.create("second")).id)
+    await realm.commit(PRINCIPALS, lambda draft: insert_creator(draft, "ann"))
+    return realm
+
+
+async def _roles_of_ann(node: Guarded, realm: RealmHandle) -> int:
+    """How many roles ann has there at the next request."""
+    guard = guard_of(node)
+    values = await node.lake.kernel.pointers.read(guard.keys(realm.id))
+    return len((await guard.access(Caller("ann"), realm.id, values)).roles)
