@@ -9,7 +9,7 @@ from headgate.access.objects import ObjectType as T
 from headgate.catalog.principals import GROUP, USER
 from headgate.testing.access_model import Path, Thing
 from tests.authorization.clerk import Clerk
-from tests.authorization.operations import SCHEMA, SPARE, TABLE, VIEW, Before, Operation, spare
+from tests.authorization.operations import SCHEMA, SPARES, TABLE, VIEW, Operation, spare
 from tests.unit.catalog.lakes import CATALOG, METALAKE
 
 LAKE_URL = f"/api/metalakes/{METALAKE}"
@@ -111,9 +111,9 @@ def _principals(who: str) -> dict[str, Operation]:
 
 
 def _drops(word: str, kind: T) -> Operation:
-    before: Before = spare(kind)
-    where = f"{SCHEMA_URL}:spare" if kind is T.SCHEMA else f"{SCHEMA_URL}/{word}/spare"
-    return Operation("DELETE", where, SPARE, before=before)
+    path = SPARES[kind]
+    where = f"{SCHEMA_URL}:{path[-1]}" if kind is T.SCHEMA else f"{SCHEMA_URL}/{word}/{path[-1]}"
+    return Operation("DELETE", where, path, before=spare(kind))
 
 
 GRAVITINO = {

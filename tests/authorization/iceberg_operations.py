@@ -1,5 +1,6 @@
 """The operations of Iceberg's protocol."""
 
+from functools import partial
 from typing import Any
 
 from headgate.access.objects import ObjectType as T
@@ -8,7 +9,7 @@ from headgate.catalog.functions import create_function
 from headgate.model.names import Identifier
 from headgate.testing.access_model import Thing
 from tests.authorization.clerk import Clerk
-from tests.authorization.operations import SCHEMA, SPARE, TABLE, VIEW, Operation, spare
+from tests.authorization.operations import SCHEMA, SPARES, TABLE, VIEW, Operation, spare
 from tests.unit.catalog.lakes import CATALOG, commit, new_table, new_view, set_properties
 from tests.unit.catalog.outside import PLAN_ID, PLAN_TASK
 
@@ -52,10 +53,10 @@ def _file_of(kind: str) -> Any:
     return make
 
 
-def _rename(kind: str, n: int) -> dict[str, Any]:
+def _rename(kind: T, n: int) -> dict[str, Any]:
     return {
-        "source": {"namespace": ["a", "b"], "name": SPARE[-1]},
-        "destination": {"namespace": ["a", "b"], "name": f"{kind}{n}"},
+        "source": {"namespace": ["a", "b"], "name": SPARES[kind][-1]},
+        "destination": {"namespace": ["a", "b"], "name": f"renamed_{kind.name}_{n}"},
     }
 
 
@@ -74,7 +75,9 @@ ICEBERG = {
     ),
     "loadNamespaceMetadata": Operation("GET", SCHEMA_URL, SCHEMA),
     "namespaceExists": Operation("HEAD", SCHEMA_URL, SCHEMA),
-    "dropNamespace": Operation("DELETE", f"{SCHEMA_URL}:spare", SPARE, before=spare(T.SCHEMA)),
+    "dropNamespace": Operation(
+        "DELETE", f"{SCHEMA_URL}:spare", SPARES[T.SCHEMA], before=spare(T.SCHEMA)
+    ),
     "updateProperties": Operation(
         "POST", f"{SCHEMA_URL}/properties", SCHEMA, lambda n: {"updates": {"n": str(n)}}
     ),
@@ -92,9 +95,14 @@ ICEBERG = {
     "loadTable": Operation("GET", TABLE_URL, TABLE),
     "tableExists": Operation("HEAD", TABLE_URL, TABLE),
     "updateTable": Operation("POST", TABLE_URL, TABLE, _set),
-    "dropTable": Operation("DELETE", f"{SCHEMA_URL}/tables/spare", SPARE, before=spare(T.TABLE)),
+    "dropTable": Operation(
+        "DELETE", f"{SCHEMA_URL}/tables/spare_table", SPARES[T.TABLE], before=spare(T.TABLE)
+    ),
     "unregisterTable": Operation(
-        "POST", f"{SCHEMA_URL}/tables/spare/unregister", SPARE, before=spare(T.TABLE)
+        "POST",
+        f"{SCHEMA_URL}/tables/spare_table/unregister",
+        SPARES[T.TABLE],
+        before=spare(T.TABLE),
     ),
     "loadCredentials": Operation("GET", f"{TABLE_URL}/credentials", TABLE),
     "signRequest": Operation(
@@ -108,7 +116,11 @@ ICEBERG = {
         "POST", f"{TABLE_URL}/tasks", TABLE, lambda _: {"plan-task": PLAN_TASK}
     ),
     "renameTable": Operation(
-        "POST", f"{CATALOG_URL}/tables/rename", SPARE, lambda n: _rename("t", n), spare(T.TABLE)
+        "POST",
+        f"{CATALOG_URL}/tables/rename",
+        SPARES[T.TABLE],
+        partial(_rename, T.TABLE),
+        spare(T.TABLE),
     ),
     "commitTransaction": Operation(
         "POST",
@@ -132,9 +144,15 @@ ICEBERG = {
     "loadView": Operation("GET", VIEW_URL, VIEW),
     "viewExists": Operation("HEAD", VIEW_URL, VIEW),
     "replaceView": Operation("POST", VIEW_URL, VIEW, _set),
-    "dropView": Operation("DELETE", f"{SCHEMA_URL}/views/spare", SPARE, before=spare(T.VIEW)),
+    "dropView": Operation(
+        "DELETE", f"{SCHEMA_URL}/views/spare_view", SPARES[T.VIEW], before=spare(T.VIEW)
+    ),
     "renameView": Operation(
-        "POST", f"{CATALOG_URL}/views/rename", SPARE, lambda n: _rename("v", n), spare(T.VIEW)
+        "POST",
+        f"{CATALOG_URL}/views/rename",
+        SPARES[T.VIEW],
+        partial(_rename, T.VIEW),
+        spare(T.VIEW),
     ),
     "listFunctions": Operation("GET", f"{SCHEMA_URL}/functions", SCHEMA),
     "loadFunction": Operation("GET", f"{SCHEMA_URL}/functions/f", FUNCTION, before=_function),

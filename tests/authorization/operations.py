@@ -46,7 +46,11 @@ Operations = Mapping[str, Operation]
 SCHEMA: Path = (CATALOG, "a", "b")
 TABLE: Path = (*SCHEMA, "t")
 VIEW: Path = (*SCHEMA, "v")
-SPARE: Path = (*SCHEMA, "spare")
+SPARES: dict[T, Path] = {
+    T.SCHEMA: (*SCHEMA, "spare"),
+    T.TABLE: (*SCHEMA, "spare_table"),
+    T.VIEW: (*SCHEMA, "spare_view"),
+}
 """What operations use up."""
 
 
@@ -60,22 +64,24 @@ async def begin(clerk: Clerk) -> None:
 
 def spare(kind: T) -> Before:
     """Sees to it that the spare table, view or schema is there."""
+    path = SPARES[kind]
 
     async def make(clerk: Clerk) -> None:
         if await _is_there(clerk, kind):
             return
-        clerk.forget(SPARE)
+        clerk.forget(path)
         if kind is T.SCHEMA:
-            await clerk.create_schema(*SPARE[1:])
+            await clerk.create_schema(*path[1:])
         else:
-            await clerk.create(kind, *SPARE[1:])
+            await clerk.create(kind, *path[1:])
 
     return make
 
 
 async def _is_there(clerk: Clerk, kind: T) -> bool:
-    schema = ":".join(SCHEMA[1:])
-    url = f"namespaces/{schema}:{SPARE[-1]}"
+    _, *levels, name = SPARES[kind]
+    url = f"namespaces/{':'.join((*levels, name))}"
     if kind is not T.SCHEMA:
-        url = f"namespaces/{schema}/{'tables' if kind is T.TABLE else 'views'}/{SPARE[-1]}"
+        word = "tables" if kind is T.TABLE else "views"
+        url = f"namespaces/{':'.join(levels)}/{word}/{name}"
     return (await clerk.node.ask("HEAD", url)).status == 204
