@@ -3,13 +3,24 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.catalog_places import CatalogPlaces
+from headgate.catalog.catalogs import list_catalogs
 from headgate.catalog.change_records import records_of
 from headgate.catalog.compiling import METALAKE_MARK, OWNER_MARK
 from headgate.catalog.entities import MetalakeEntity
 from headgate.catalog.lake import Lake
+from headgate.catalog.metalake_catalogs import (
+    NewCatalog,
+    alter_catalog,
+    create_catalog,
+    drop_catalog,
+    switch_catalog,
+)
+from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.metalake_rounds import clear_metalakes
 from headgate.catalog.metalakes import (
     HALF_MADE,
@@ -22,8 +33,10 @@ from headgate.catalog.metalakes import (
 )
 from headgate.catalog.principals import USER, find_principal
 from headgate.errors import (
+    CatalogNotFound,
     HeadgateError,
     MetalakeExists,
+    MetalakeInUse,
     MetalakeNotFound,
     RealmNotActive,
     Unavailable,
@@ -245,3 +258,43 @@ async def test_a_store_that_fails_leaves_what_can_be_cleared_away(world: World) 
 
     assert await names(node.lake) == ["default", "shop"]
     assert len(await node.kernel.realms.list()) == 2
+
+
+async def test_a_drop_that_comes_too_late_is_refused(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody switched it on, or took it away, after it was looked at."""
+    await make(node.lake)
+    opened = await node.lake.open_metalake(SHOP)
+    await switch_metalake(node.lake, opened, on=False)
+    stale = await node.lake.open_metalake(SHOP, inactive=True)
+    await switch_metalake(node.lake, opened, on=True)
+
+    async def as_it_was(_call: Call, *, inactive: bool = False) -> OpenedMetalake:
+        return stale
+
+    with monkeypatch.context() as patch:
+        patch.setattr(node.lake, "open_metalake", as_it_was)
+        with pytest.raises(MetalakeInUse):
+            await drop_metalake(node.lake, SHOP)
+        assert (await node.kernel.realms.get("shop")).state is RealmState.ACTIVE
+        await node.kernel.realms.drop(stale.state.id)
+        await clear_metalakes(node.lake)
+        assert not await drop_metalake(node.lake, SHOP)
+
+
+async def test_a_catalog_that_was_made_anew_is_not_changed_by_an_old_call(node: Node) -> None:
+    """Whoever might change the old one may not change the new one."""
+    new = NewCatalog("files", "fileset", None, "", {})
+    call = Call(CatalogName("default", "files"), ANN)
+    await create_catalog(node.lake, await node.lake.open_metalake(call), CatalogPlaces(), new)
+    stale = await node.lake.open_metalake(call)
+    await drop_catalog(node.lake, stale, force=True)
+    await create_catalog(node.lake, await node.lake.open_metalake(call), CatalogPlaces(), new)
+
+    with pytest.raises(CatalogNotFound):
+        await alter_catalog(node.lake, stale, lambda old: msgspec.structs.replace(old, comment="x"))
+    with pytest.raises(CatalogNotFound):
+        await switch_catalog(node.lake, stale, on=False)
+    await drop_catalog(node.lake, stale, force=True)
+    assert [one.name for one in await list_catalogs(node.kernel, "default")] == ["files", "main"]
