@@ -35,8 +35,8 @@ COUNT_SECONDS = 0.002
 FREEING_SECONDS = 0.01
 """That it may take to give 50 MB back to the system: one call, and nobody can make it shorter."""
 STOP_SECONDS_MAX = 0.1
-"""From one turn of the loop to the next: more than its work, if a thread holds Python's lock, and
-far more on a machine that is busy with other things."""
+"""That this process works from one turn of the loop to the next: more than the loop's own work, if
+a thread holds Python's lock."""
 LISTED = 20_000
 WRITERS = 250  # at once, who make what is listed: the more, the quicker
 CHANGED = 16
@@ -70,11 +70,11 @@ class Watch:
             sys.settrace(coverage)
 
     async def look(self) -> None:
-        """Look at the clock, until it is cancelled."""
+        """Look at what this process has worked since the last look, until it is cancelled."""
         while True:
-            now = time.perf_counter()
+            now = time.process_time()
             await asyncio.sleep(0.001)
-            self.stop = max(self.stop, time.perf_counter() - now - 0.001)
+            self.stop = max(self.stop, time.process_time() - now)
 
 
 def slowness() -> float:
