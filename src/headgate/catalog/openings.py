@@ -142,7 +142,7 @@ class Opened(NamedTuple):
     @property
     def allowed_locations(self) -> tuple[str, ...]:
         """Where files of this catalog may lie."""
-        return (self.catalog.warehouse, *self.catalog.allowed_locations)
+        return self.catalog.locations
 
     def check_allowed(self, locations: Iterable[str]) -> None:
         """Refuse locations where files of this catalog may not lie."""
