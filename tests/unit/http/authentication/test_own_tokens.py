@@ -95,6 +95,27 @@ async def test_a_token_is_exchanged_for_a_newer_one(node: Keeper) -> None:
     assert rounds == LIFETIMES.session // (LIFETIMES.token - 10)
 
 
+async def test_a_client_renews_an_expired_token_with_its_secret(node: Keeper) -> None:
+    """As Java's clients do it: the old token, and their credentials in the header."""
+    secret = await create_secret(node.kernel, bytes, "engine")
+    issued, _ = await node.token(await node.identities.client("engine", secret.secret), 1)
+    node.kernel.clock.advance(2_000)  # type: ignore[attr-defined]
+    form = {"grant_type": EXCHANGE, "subject_token": issued.token}
+
+    def header(text: str) -> str:
+        return f"Basic {base64.b64encode(text.encode()).decode()}"
+
+    status, answer = await granted(node, form, authorization=header(f"engine:{secret.secret}"))
+    assert status == 200
+    held = await node.tokens.read(answer["access_token"])
+    assert held is not None
+    assert await node.knows(held.caller)
+    assert session_of(held.caller).hex() != issued.session
+    status, answer = await granted(node, form, authorization=header("engine:wrong"))
+    assert (status, answer["error"]) == (401, "invalid_client")
+    assert (await granted(node, form))[1]["error"] == "invalid_grant"
+
+
 async def test_a_token_that_is_worthless_is_not_exchanged(rig: Rig, node: Keeper) -> None:
     """Neither one that was revoked, on any node, nor one of somebody else."""
     other = await keeper(rig)
