@@ -14,6 +14,7 @@ AUDIT_SAMPLING = Setting(
     name="audit.sampling",
     type=float,
     default=0.01,
+    unit="of 1",
     least=0,
     most=1,
     help="The share of allowed reads that is recorded; refusals and changes always are.",
