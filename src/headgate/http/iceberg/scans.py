@@ -22,7 +22,7 @@ from headgate.model.wire_names import unquote_segment
 async def plan(service: Service, request: Request) -> Response:
     """The files that a scan has to read. Its filter may be nested too deeply to be read here."""
     table, metadata = await _table(service, request)
-    answer = await service.lake.planner.plan(metadata, request.body, table.opened.allowed_locations)
+    answer = await service.lake.planner.plan(metadata, request.body, _roots(table))
     return await _with_credentials(service, request, table, answer)
 
 
@@ -30,9 +30,7 @@ async def fetch_plan(service: Service, request: Request) -> Response:
     """The same again, by the id of the plan."""
     table, metadata = await _table(service, request)
     plan_id = unquote_segment(request.params["plan_id"])
-    answer = await service.lake.planner.fetch_plan(
-        metadata, plan_id, table.opened.allowed_locations
-    )
+    answer = await service.lake.planner.fetch_plan(metadata, plan_id, _roots(table))
     return await _with_credentials(service, request, table, answer)
 
 
@@ -47,8 +45,16 @@ async def fetch_tasks(service: Service, request: Request) -> Response:
     """The files of one task of a large plan."""
     table, metadata = await _table(service, request)
     task = decode(request, FetchTasks).plan_task
-    answer = await service.lake.planner.fetch_tasks(metadata, task, table.opened.allowed_locations)
+    answer = await service.lake.planner.fetch_tasks(metadata, task, _roots(table))
     return Response(200, answer, [JSON_CONTENT])
+
+
+def _roots(table: Relation) -> tuple[str, ...]:
+    """Where a plan may read. Metadata can be made to name any file, also those of other tables:
+    where rights are checked, nobody is told more than credentials for the table would let it read.
+    """
+    opened = table.opened
+    return table.entity.reserved if opened.access.is_checked else opened.allowed_locations
 
 
 async def _table(service: Service, request: Request) -> tuple[Relation, bytes]:
