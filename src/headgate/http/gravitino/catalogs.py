@@ -43,15 +43,12 @@ from headgate.http.gravitino.shapes import (
     IdentifierList,
     NameIdentifier,
     Payload,
-    RemoveProperty,
-    Rename,
     SetInUse,
-    SetProperty,
     Shape,
-    UpdateComment,
     audit_of,
 )
 from headgate.http.request import Request, Response, decode, flag, json_response
+from headgate.model.gravitino.changes import RemoveProperty, Rename, SetProperty, UpdateComment
 
 Update = Rename | UpdateComment | SetProperty | RemoveProperty
 Updates = Annotated[list[Update], msgspec.Meta(min_length=1)]

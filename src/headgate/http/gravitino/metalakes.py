@@ -26,16 +26,13 @@ from headgate.http.gravitino.shapes import (
     Audit,
     Dropped,
     Payload,
-    RemoveProperty,
-    Rename,
     SetInUse,
-    SetProperty,
     Shape,
-    UpdateComment,
     audit_of,
 )
 from headgate.http.request import Request, Response, decode, flag, json_response
 from headgate.http.router import Route
+from headgate.model.gravitino.changes import RemoveProperty, Rename, SetProperty, UpdateComment
 
 RESERVED = frozenset({IN_USE})
 

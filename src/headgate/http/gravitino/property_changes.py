@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from headgate.errors import BadRequest
-from headgate.http.gravitino.shapes import RemoveProperty, SetProperty
+from headgate.model.gravitino.changes import RemoveProperty, SetProperty
 
 
 def check_properties(names: Iterable[str], reserved: Collection[str]) -> None:

@@ -24,13 +24,12 @@ from headgate.http.gravitino.shapes import (
     IdentifierList,
     NameIdentifier,
     Payload,
-    RemoveProperty,
-    SetProperty,
     Shape,
     audit_of,
 )
 from headgate.http.request import Request, Response, decode, flag, json_response
 from headgate.http.router import Parameter
+from headgate.model.gravitino.changes import RemoveProperty, SetProperty
 from headgate.model.names import Levels
 from headgate.model.wire_names import levels_of
 

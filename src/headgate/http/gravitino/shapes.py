@@ -55,31 +55,6 @@ class Dropped(Answer, frozen=True):
     dropped: bool
 
 
-class SetProperty(Payload, frozen=True, tag_field="@type", tag="setProperty"):
-    """Give a property a value."""
-
-    property: str
-    value: str
-
-
-class RemoveProperty(Payload, frozen=True, tag_field="@type", tag="removeProperty"):
-    """Take a property away."""
-
-    property: str
-
-
-class Rename(Payload, frozen=True, tag_field="@type", tag="rename"):
-    """Give it another name."""
-
-    new_name: str
-
-
-class UpdateComment(Payload, frozen=True, tag_field="@type", tag="updateComment"):
-    """Give it another comment; null takes it away."""
-
-    new_comment: str | None = None
-
-
 class SetInUse(Payload, frozen=True):
     """Switch something on or off."""
 

@@ -31,7 +31,7 @@ from headgate.http.gravitino.service import Gravitino
 from headgate.http.gravitino.shapes import Answer, Audit, Dropped, IdentifierList, Payload, Shape
 from headgate.http.request import Request, Response, decode, json_response
 from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX
-from headgate.model.gravitino.changes import RenameView, ViewChange
+from headgate.model.gravitino.changes import Rename, ViewChange
 from headgate.model.gravitino.names import check_name
 from headgate.model.gravitino.views import CreateView, describe, new_view, updates_for
 from headgate.model.gravitino.wire import Column, Representation
@@ -99,7 +99,7 @@ async def alter(service: Gravitino, request: Request) -> Response:
     opened = await relational(service, request)
     identifier = identifier_of(service, opened, request, "view")
     changes = decode(request, AlterView).updates
-    renames = [one for one in changes if isinstance(one, RenameView)]
+    renames = [one for one in changes if isinstance(one, Rename)]
     check_alone(renames, changes, "view")
     if not renames:
         split = partial(split_name, service, opened)

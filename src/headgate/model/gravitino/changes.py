@@ -1,4 +1,4 @@
-"""The changes of tables and views that clients may ask for, as they write them."""
+"""The changes that clients of Gravitino may ask for, as they write them."""
 
 from headgate.model.gravitino.wire import (
     Column,
@@ -25,7 +25,7 @@ class RenameTable(_Change, frozen=True, tag="rename"):
     new_schema_name: str | None = None
 
 
-class RenameView(_Change, frozen=True, tag="rename"):
+class Rename(_Change, frozen=True, tag="rename"):
     """Give it another name."""
 
     new_name: str
@@ -156,4 +156,4 @@ ColumnChange = (
 )
 PropertyChange = UpdateComment | SetProperty | RemoveProperty
 TableChange = RenameTable | PropertyChange | ColumnChange
-ViewChange = RenameView | SetProperty | RemoveProperty | ReplaceView
+ViewChange = Rename | SetProperty | RemoveProperty | ReplaceView

@@ -7,7 +7,7 @@ from headgate.errors import BadRequest, Unsupported
 from headgate.model.gravitino import columns
 from headgate.model.gravitino.changes import (
     RemoveProperty,
-    RenameView,
+    Rename,
     ReplaceView,
     SetProperty,
     ViewChange,
@@ -80,7 +80,7 @@ def updates_for(
     """Iceberg's updates that make all of these changes, in their order."""
     kept, version = dict(view.properties), list[Object]()
     for change in changes:
-        assert not isinstance(change, RenameView), "that is no change of metadata"
+        assert not isinstance(change, Rename), "that is no change of metadata"
         match change:
             case SetProperty(property=name, value=value):
                 kept[_checked(name)] = value
