@@ -2,21 +2,27 @@
 
 import asyncio
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from headgate.access import rules
+from headgate.access.rules import Rule
 from headgate.catalog.calls import Call
 from headgate.catalog.guards import RIGHTS, Guard, GuardOptions
+from headgate.catalog.identity_groups import change_members, create_group
+from headgate.catalog.identity_users import vouch_for
 from headgate.catalog.openings import Opened
+from headgate.http.authentication.active_roles import ACTIVE_ROLES
 from headgate.kernel.kernel import Kernel
 from headgate.testing.access_model import AccessModel
 from headgate.testing.kernels import Rig
 from tests.authorization.clerk import Clerk
 from tests.authorization.guarded import GuardedNode, GuardedWorld, guarded_world
-from tests.authorization.hunting import YES, Check, Hunt, Stale
+from tests.authorization.hunting import GROUPS, NO, OFF, ON_RELATION, YES, Check, Hunt, Stale
+from tests.authorization.sites import Mode, Place, Site, processes
 from tests.conftest import FULL
 from tests.seeds import draw_seed
 
@@ -24,6 +30,7 @@ CHECKS = 100_000 if FULL else 1_500
 CHECKS_PER_CHANGE = 10
 CHANGES_MEANWHILE = 3_000 if FULL else 60
 CHECKERS = 4
+HTTP_CHECKS = 20_000 if FULL else 300
 MUTANT_CHECKS = 20_000
 
 
@@ -123,6 +130,88 @@ async def test_a_check_that_meets_a_change_answers_before_or_after_it(
         assert len(overlapping) > CHANGES_MEANWHILE
         assert any(one.first != one.last for one in overlapping), "none met a change"
         assert [one for one in overlapping if one.is_stale(meanwhile.states)] == []
+
+
+class OverHttp:
+    """Checks on servers that are processes of their own."""
+
+    MEMBERS: Mapping[str, tuple[str, ...]] = {"bob": ("ops",), "cat": ("ops", "dev")}
+    """Which groups the servers keep."""
+    PATHS: Mapping[Rule, tuple[str, str]] = {
+        rules.LOAD_CATALOG: ("GET", ""),
+        rules.LOAD_SCHEMA: ("GET", "/{0}"),
+        rules.LOAD_TABLE: ("GET", "/{0}/tables/{1}"),
+        rules.ALTER_TABLE: ("POST", "/{0}/tables/{1}"),
+        rules.LOAD_VIEW: ("GET", "/{0}/views/{1}"),
+    }
+
+    def __init__(self, site: Site, hunt: Hunt) -> None:
+        self._site = site
+        self._hunt = hunt
+        self._asked = 0
+
+    async def begin(self, node: GuardedNode) -> None:
+        """Let the servers know who is in which group."""
+        for user in self.MEMBERS:
+            await vouch_for(node.kernel, user)
+        for group in GROUPS:
+            await create_group(node.kernel, group)
+            members = [user for user, groups in self.MEMBERS.items() if group in groups]
+            await change_members(node.kernel, group, add=members)
+
+    def check(self) -> Check:
+        """Something that can be asked over HTTP and changes nothing."""
+        while True:
+            check = self._hunt.check()
+            if check.rule in self.PATHS:
+                groups = self.MEMBERS.get(check.caller.name, ())
+                return check._replace(caller=check.caller._replace(groups=groups))
+
+    async def answer(self, check: Check) -> str:
+        """The answer of one of the servers, which take turns."""
+        caller, rule, (_, *below) = check
+        method, form = self.PATHS[rule]
+        levels = below[:-1] if rule in ON_RELATION else below
+        self._asked += 1
+        path = form.format(":".join(levels), below[-1] if below else "")
+        heard = await self._site.send(
+            self._asked % len(self._site.nodes),
+            method,
+            f"/iceberg/v1/default.main/namespaces{path}",
+            {"updates": []} if method == "POST" else None,
+            caller.name,
+            **({} if caller.roles is None else {ACTIVE_ROLES: ",".join(caller.roles) or "NONE"}),
+        )
+        if heard.status_code == 403:
+            return OFF if "does not serve requests" in heard.text else NO
+        assert heard.status_code in {200, 404}, heard.text
+        return YES
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"] if FULL else ["sqlite"])
+async def test_no_answer_of_a_server_is_stale(
+    tmp_path: Path, request: pytest.FixtureRequest, database: str
+) -> None:
+    """Two server processes answer while a third one changes what they answer by."""
+    hunt_seed = draw_seed(f"staleness of servers on {database}")
+    place = Place(tmp_path)
+    if database == "postgresql":
+        place = Place(tmp_path, request.getfixturevalue("postgresql_server").create_database())
+    async with processes(Mode(), place, 2) as site, site.insider() as node:
+        hunt = Hunt(Clerk(node), hunt_seed)
+        over_http = OverHttp(site, hunt)
+        await over_http.begin(node)
+        await hunt.begin()
+        stale: list[Stale] = []
+        for _ in range(HTTP_CHECKS // CHECKS_PER_CHANGE):
+            after = await hunt.change()
+            for _ in range(CHECKS_PER_CHANGE):
+                check = over_http.check()
+                answer, expected = await over_http.answer(check), check.expected(hunt.model)
+                if answer != expected:
+                    stale.append(Stale(after, check, answer, expected))
+        assert stale == []
 
 
 class Forgetful(Guard):
