@@ -18,6 +18,6 @@ class Scale(NamedTuple):
     revokes: int
 
 
-FULL = Scale("full", 11, 1.5, 128, 10_496, 30, 20_000, 25, 4, 200)
+FULL = Scale("full", 9, 1.5, 128, 10_496, 30, 20_000, 25, 4, 200)
 QUICK = Scale("quick", 3, 0.5, 64, 10_496, 30, 10_000, 9, 2, 20)
 SMOKE = Scale("smoke", 1, 0.2, 16, 600, 6, 2_000, 3, 1, 5)

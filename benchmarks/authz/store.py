@@ -82,7 +82,7 @@ async def fill(data: Path, scale: Scale) -> dict[str, list[str]]:
         long = await place.realm.commit(place.pointer, _make_schema)
         tables = await _make_tables(place, long, scale.listed)
         loading = [place.use(), place.read(loads), place.read(long)]
-        mixes = _mixes(place, long, tables, scale.users)
+        mixes = _mixes(place, long, tables, place.read(loads), scale.users)
         people = [Person(name, loading) for name in (LOADER, STRANGER)]
         people.append(Person(GUEST, [place.use() | place.enter(loads), place.read(loads)]))
         await add_people(place.realm, [*people, *(one for mix in mixes.values() for one in mix)])
@@ -90,15 +90,15 @@ async def fill(data: Path, scale: Scale) -> dict[str, list[str]]:
 
 
 def _mixes(
-    place: Place, schema: int, tables: Sequence[int], users: int
+    place: Place, schema: int, tables: Sequence[int], loading: Rights, users: int
 ) -> Mapping[str, list[Person]]:
     """As many users of each kind. All see all tables, or all but one: the length of the answers
-    makes no difference."""
+    makes no difference. Those with a right on each may also load from another schema."""
     each = users // len(MIXES)
     singly = {id: grant for table in tables[1:] for id, grant in place.select(table).items()}
     roles: dict[str, list[Rights]] = {
         "schema": [place.use(), place.read(schema)],
-        "tables": [place.use(), place.enter(schema), singly],
+        "tables": [place.use(), place.enter(schema) | loading, singly],
         "denied": [place.use(), place.read(schema), place.deny(tables[0])],
     }
     return {

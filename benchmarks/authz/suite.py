@@ -78,7 +78,7 @@ def _measure_servers(scale: Scale, folder: Path, store: Prepared) -> dict[str, A
         off = stack.enter_context(started("off", folder, store.data))
         with started("second", folder, store.data, *ON) as second:
             nodes = Nodes(on, off, second)
-            figures = measure_reads(nodes, store.paths)
+            figures = measure_reads(nodes, store.paths, store.mixes["tables"][0])
             figures |= measure_revokes(scale, nodes, store.paths[0])
         rates = Rates(generator, scale, on, off)
         figures |= rates.of_loads(store.paths) | rates.of_lists(store.base, store.mixes)
