@@ -44,18 +44,12 @@ async def warm_reads(node: GuardedNode, operation: Operation, user: str) -> int:
 
 async def test_a_warm_request_reads_once_whoever_asks(clerk: Clerk) -> None:
     """Whether it is allowed or refused, and whatever it is about."""
-    reading = {
-        name: operation
-        for name, operation in {**ICEBERG, **GRAVITINO}.items()
-        if operation.method in {"GET", "HEAD"} and not operation.before
-    }
-    found = {
-        (name, user): await warm_reads(clerk.node, operation, user)
-        for name, operation in reading.items()
-        for user in ("olga", "ann", "member", "stranger")
-    }
-    assert all(reads >= 1 for reads in found.values())
-    assert {one for one, reads in found.items() if reads > allowed(one[0])} == set()
+    for name, operation in (*ICEBERG.items(), *GRAVITINO.items()):
+        if operation.method not in {"GET", "HEAD"} or operation.before:
+            continue
+        for user in ("olga", "ann", "member", "stranger"):
+            reads = await warm_reads(clerk.node, operation, user)
+            assert 1 <= reads <= allowed(name), (name, user)
 
 
 def allowed(name: str) -> int:
