@@ -12,16 +12,17 @@ from benchmarks.stores import say
 def measure_reads(nodes: Nodes, paths: Sequence[str], burdened: str) -> dict[str, Any]:
     """All nodes have just started; `burdened` is a user with very many grants.
 
-    The first load of a process also finds names and table. Where rights alone are counted, the
-    administrator has loaded the tables before, who has no roles: then only rights are missing.
+    A cold authorization is that of a caller whose rights nobody has asked for, on a process where
+    names and table are at hand: the administrator, who has no roles, has loaded them. The first
+    load of a process finds these as well.
     """
     on, off, second = nodes
     _reads(on, ADMIN, paths)
     figures = {
-        "reads_per_authorization_cold": _reads(second, LOADER, paths[:1]),
-        "reads_cold_off": _reads(off, LOADER, paths[:1]),
-        "reads_cold_rights": _reads(on, LOADER, paths[:1]),
-        "reads_cold_rights_many": _reads(on, burdened, paths[:1]),
+        "reads_per_authorization_cold": _reads(on, LOADER, paths[:1]),
+        "reads_cold_many_grants": _reads(on, burdened, paths[:1]),
+        "reads_cold_process": _reads(second, LOADER, paths[:1]),
+        "reads_cold_process_off": _reads(off, LOADER, paths[:1]),
         "reads_of_next_caller": _reads(on, STRANGER, paths[:1]),
         "reads_per_authorization_warm": _reads(on, LOADER, paths) / len(paths),
     }

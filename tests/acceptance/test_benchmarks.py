@@ -151,8 +151,8 @@ def test_the_authz_suite_reports_every_figure(tmp_path: Path) -> None:
     assert {key: figures[key] for key in AUTHZ_COUNTS} == dict.fromkeys(AUTHZ_COUNTS, 0), figures
     assert [key for key in AUTHZ_FIGURES if not figures[key] > 0] == []
     assert figures["reads_per_authorization_warm"] == 1
-    assert 1 < figures["reads_cold_rights"] <= 3
-    assert figures["reads_per_authorization_cold"] >= figures["reads_cold_off"]
+    assert 1 < figures["reads_per_authorization_cold"] <= 3
+    assert figures["reads_cold_process"] >= figures["reads_cold_process_off"]
     assert plot.read_text("utf-8").count("<svg") == 1
     assert len(table(figures, AUTHZ_GOALS).splitlines()) == len(AUTHZ_GOALS) + 1
 
