@@ -8,7 +8,7 @@ from headgate.catalog.proofs import TokenProof
 from headgate.catalog.signing_keys import revoke_session
 from headgate.errors import NotAuthenticated
 from headgate.http.authentication.own_tokens import OwnTokens
-from headgate.http.authentication.token_endpoint import NO_STORE, form_of, refuse
+from headgate.http.authentication.token_endpoint import NO_STORE, OAuthError, form_of, refuse
 from headgate.http.problems import PLAIN
 from headgate.http.request import Request, Response
 from headgate.http.router import Route, Surface
@@ -60,6 +60,7 @@ ROUTES = (
         ("management",),
         request=RevocationForm,
         request_content="application/x-www-form-urlencoded",
+        answers={400: OAuthError},
         writes=True,
     ),
 )

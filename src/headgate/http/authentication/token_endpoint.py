@@ -1,8 +1,10 @@
 """The answer to a request for a token, as OAuth2 and older Iceberg clients want it."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Literal, Protocol
 from urllib.parse import parse_qs
+
+import msgspec
 
 from headgate.catalog.identities import Identities
 from headgate.errors import NotAuthenticated
@@ -15,6 +17,34 @@ from headgate.limits import TOKEN_SECONDS
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105  a kind of token
 NO_STORE = ("cache-control", "no-store")
+
+
+class TokenForm(msgspec.Struct, frozen=True):
+    """A request for a token, as OAuth2 has it: a form, for documents."""
+
+    grant_type: Literal["client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange"]
+    scope: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = None
+    subject_token: str | None = None
+    subject_token_type: str | None = None
+
+
+class TokenAnswer(msgspec.Struct, frozen=True):
+    """A token, as OAuth2 has it, for documents."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    issued_token_type: str
+    scope: str | None = None
+
+
+class OAuthError(msgspec.Struct, frozen=True):
+    """A refusal, as OAuth2 has it."""
+
+    error: str
+    error_description: str
 
 
 class Granter(Protocol):
@@ -133,4 +163,4 @@ def _granted(issued: Issued, form: Mapping[str, str]) -> Response:
 
 def refuse(status: int, error: str, description: str) -> Response:
     """An error in OAuth2's form, which is no protocol's of ours."""
-    return json_response(status, {"error": error, "error_description": description}, [NO_STORE])
+    return json_response(status, OAuthError(error, description), [NO_STORE])

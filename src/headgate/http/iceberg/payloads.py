@@ -9,34 +9,6 @@ class Payload(msgspec.Struct, frozen=True, rename="kebab"):
     """A JSON object whose names have dashes."""
 
 
-class TokenForm(msgspec.Struct, frozen=True):
-    """A request for a token, as OAuth2 has it: a form, for documents."""
-
-    grant_type: Literal["client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange"]
-    scope: str | None = None
-    client_id: str | None = None
-    client_secret: str | None = None
-    subject_token: str | None = None
-    subject_token_type: str | None = None
-
-
-class TokenAnswer(msgspec.Struct, frozen=True):
-    """A token, as OAuth2 has it, for documents."""
-
-    access_token: str
-    token_type: str
-    expires_in: int
-    issued_token_type: str
-    scope: str | None = None
-
-
-class OAuthError(msgspec.Struct, frozen=True):
-    """A refusal, as OAuth2 has it, for documents."""
-
-    error: str
-    error_description: str
-
-
 class CatalogConfig(Payload, frozen=True):
     """What a client learns first."""
 

@@ -2,6 +2,7 @@
 
 from headgate import errors
 from headgate.access import rules
+from headgate.http.authentication.token_endpoint import OAuthError, TokenAnswer, TokenForm
 from headgate.http.iceberg import config, functions, namespaces, views
 from headgate.http.iceberg import payloads as p
 from headgate.http.iceberg.route_parts import (
@@ -225,10 +226,10 @@ ROUTES = (
         config.get_token,
         "getToken",
         "Get a token",
-        request=p.TokenForm,
+        request=TokenForm,
         request_content="application/x-www-form-urlencoded",
-        response=p.TokenAnswer,
-        answers={400: p.OAuthError, 401: p.OAuthError},
+        response=TokenAnswer,
+        answers={400: OAuthError, 401: OAuthError},
     ),
     *_OPERATIONS,
 )
