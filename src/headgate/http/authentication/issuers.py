@@ -59,7 +59,7 @@ class OidcIssuers:
 
         try:
             said = jwt.decode_complete(token, options={"verify_signature": False})
-        except jwt.InvalidTokenError:
+        except (jwt.InvalidTokenError, RecursionError):  # it is no token, or nested without end
             return None
         issuer = said["payload"].get("iss")
         if not isinstance(issuer, str) or issuer not in self._key_sets:
@@ -84,9 +84,9 @@ class OidcIssuers:
 
     async def _key(self, issuer: str, header: Mapping[str, Any]) -> Any:  # noqa: ANN401  of cryptography
         algorithm, id = header.get("alg"), header.get("kid")
-        if algorithm not in self._options.algorithms or "crit" in header:
+        if not isinstance(algorithm, str) or not isinstance(id, str | None):
             raise _refused()
-        if id is not None and not isinstance(id, str):
+        if algorithm not in self._options.algorithms or "crit" in header:
             raise _refused()
         key = await self._key_sets[issuer].find(id, algorithm)
         if key is None:

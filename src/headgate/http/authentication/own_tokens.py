@@ -113,7 +113,7 @@ class OwnTokens:
             )
             claims = msgspec.convert(decoded, _Claims)
             session = bytes.fromhex(claims.sid)
-        except (jwt.InvalidTokenError, msgspec.ValidationError, ValueError):
+        except (jwt.InvalidTokenError, msgspec.ValidationError, ValueError, RecursionError):
             return None
         if claims.exp <= self._clock.wall_ms() // 1000:
             raise expired()

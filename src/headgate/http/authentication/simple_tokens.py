@@ -48,7 +48,7 @@ class SimpleTokens:
                 issuer=ISSUER,
                 options={"verify_exp": False, "verify_iat": False, "require": ["sub", "exp"]},
             )
-        except jwt.InvalidTokenError:
+        except (jwt.InvalidTokenError, RecursionError):  # also of what is nested without end
             return None
         if claims["exp"] <= self._clock.wall_ms() // 1000:
             raise expired()

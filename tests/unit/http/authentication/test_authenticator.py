@@ -178,6 +178,20 @@ async def test_what_is_remembered_is_bounded(node: Keeper) -> None:
     assert len(authenticator._known) == 1
 
 
+@pytest.mark.parametrize("part", ["[" * 6_000, '{"a":' * 2_000, '{"alg": ["RS256"]}', "7", "null"])
+async def test_nonsense_in_a_token_is_no_token(
+    node: Keeper, simple: SimpleTokens, part: str
+) -> None:
+    """In its header or its claims: nothing breaks, whoever reads it."""
+    clock = node.kernel.clock
+    encoded = base64.urlsafe_b64encode(part.encode()).rstrip(b"=").decode()
+    head, body, tail = signed(claims(clock)).split(".")
+    for token in (f"{encoded}.{body}.{tail}", f"{head}.{encoded}.{tail}"):
+        for methods in (Methods(tokens=node.tokens), Methods(issuers=issuers(Provider(), clock))):
+            assert await refused(made(node, methods), f"Bearer {token}")
+        assert await told(made(node, Methods(simple)), f"Bearer {token}") == Caller()
+
+
 @pytest.mark.parametrize(
     ("header", "roles"),
     [
