@@ -225,20 +225,23 @@ class Openings:
             realm, catalog, owner, vector, before = known
             keys = self._keys(realm, catalog.id)
             read = await reader.read_together(keys, vector or None)
+            if read[:1] != vector[:1] and await self._realm_under(read[0], name) != realm:
+                known = None  # the name is another metalake's by now
+                continue
             if read != vector:  # all that moved is read together
                 heads = [*read[1:OWN_KEYS], *read[OWN_KEYS + 1 :]]
                 await self._kernel.store.fetch(realm, [one for one in heads if one])
-            access = await self.judge.admit(self.guard, call, realm, read[OWN_KEYS:])
-            if before is not None and read == vector:
-                _check_in_use(catalog, call)
-                return before._replace(call=call, access=access)
             if read[:2] != vector[:2]:
-                still = await self._resolve(read, name)
-                if (still.realm, still.catalog.id) != (realm, catalog.id):
+                catalogs = await open_head(self._kernel.store, realm, read[1])
+                still = _Known(realm, *await self._find_catalog(realm, catalogs, name), read)
+                if still.catalog.id != catalog.id:
                     known = still
                     continue
                 catalog, owner = still.catalog, still.owner
-            _check_in_use(catalog, call)
+            access = await self.judge.admit(self.guard, call, realm, read[OWN_KEYS:])
+            self._check_in_use(catalog, owner, access, call)
+            if before is not None and read == vector:
+                return before._replace(call=call, access=access)
             opened = await self._opened(call, known._replace(catalog=catalog, owner=owner), read)
             opened = opened._replace(access=access)
             await self._check_separator(opened, before)
@@ -250,12 +253,11 @@ class Openings:
             fix="Try again",
         )
 
-    async def _resolve(self, vector: Vector, name: CatalogName) -> _Known:
-        """What the names mean under these heads."""
-        realms = await open_head(self._kernel.store, SYSTEM_REALM, vector[0])
-        realm = await self._find_realm(realms, name)
-        catalogs = await open_head(self._kernel.store, realm, vector[1])
-        return _Known(realm, *await self._find_catalog(realm, catalogs, name), vector)
+    async def _realm_under(self, realms: int | None, name: CatalogName) -> str:
+        """The metalake of this name under this head of all realms."""
+        return await self._find_realm(
+            await open_head(self._kernel.store, SYSTEM_REALM, realms), name
+        )
 
     async def _opened(self, call: Call, known: _Known, vector: Vector) -> Opened:
         realm, catalog = known.realm, known.catalog
@@ -273,7 +275,7 @@ class Openings:
             {},
             Heads(self.validation.usual, self._keys(realm, catalog.id), vector),
             EVERYTHING,
-            Scope(ObjectType.CATALOG, catalog.id, known.owner),
+            _scope_of(catalog, known.owner),
             {},
             self.judge,
         )
@@ -290,6 +292,21 @@ class Openings:
             access = await self.judge.admit(self.guard, call, realm, values)
         if not isinstance(why, RealmNotActive):  # all its users may know that
             self.judge.check(LOAD_CATALOG, access, access.base, call, (call.catalog.catalog,))
+
+    def _check_in_use(self, catalog: CatalogEntity, owner: int, access: Access, call: Call) -> None:
+        """A catalog that is switched off serves nobody but the server itself.
+
+        Who may not know that there is one is not told that it is off.
+        """
+        if catalog.in_use or call.caller.is_server:
+            return
+        weight = weigh(access, (_scope_of(catalog, owner),))
+        self.judge.check(LOAD_CATALOG, access, weight, call, (call.catalog.catalog,))
+        raise CatalogNotInUse(
+            f"Catalog is not in use: {call.catalog}",
+            why="its owner switched it off",
+            fix="Enable it first",
+        )
 
     async def _check_separator(self, opened: Opened, before: Opened | None) -> None:
         """Refuse a catalog whose names were checked with another separator, if ours is in one."""
@@ -366,14 +383,8 @@ def head_pointer(catalog: int) -> str:
     return f"cat/{catalog}/heads/main"
 
 
-def _check_in_use(catalog: CatalogEntity, call: Call) -> None:
-    """A catalog that is switched off serves nobody but the server itself."""
-    if not catalog.in_use and not call.caller.is_server:
-        raise CatalogNotInUse(
-            f"Catalog is not in use: {call.catalog}",
-            why="its owner switched it off",
-            fix="Enable it first",
-        )
+def _scope_of(catalog: CatalogEntity, owner: int) -> Scope:
+    return Scope(ObjectType.CATALOG, catalog.id, owner)
 
 
 def _no_catalog(name: CatalogName) -> CatalogNotFound:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from headgate.access.rules import LOAD_CATALOG
 from headgate.catalog.entities import Kind
 from headgate.catalog.openings import Opened
 from headgate.catalog.paging import Paging
@@ -27,6 +28,7 @@ async def relational(service: Gravitino, request: Request) -> Opened:
     opened = await catalog_of(service, request)
     catalog = opened.catalog
     if catalog.provider != ICEBERG:
+        await opened.require(LOAD_CATALOG)
         raise Unsupported(
             f"Catalog {catalog.name} has no tables and no views",
             why=f"its provider is {catalog.provider}",

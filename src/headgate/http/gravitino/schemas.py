@@ -74,7 +74,7 @@ class SchemaAnswer(Answer, frozen=True):
 async def list_schemas(service: Gravitino, request: Request) -> Response:
     """The schemas of the first level, or the direct children of one, by their whole names."""
     opened = await catalog_of(service, request)
-    parent = _parent(service, opened, request)
+    parent = await _parent(service, opened, request)
     page = await namespaces.list_namespaces(opened, parent, Paging())
     above = list(opened.call.catalog)
     named = [
@@ -115,13 +115,14 @@ async def alter_schema(service: Gravitino, request: Request) -> Response:
 async def drop_schema(service: Gravitino, request: Request) -> Response:
     """Take an empty schema away."""
     opened = await catalog_of(service, request)
+    levels = schema_of(service, opened, request)
     if flag(request, "cascade") and opened.catalog.provider == ICEBERG:
+        await opened.require(rules.DROP_SCHEMA, levels)
         raise BadRequest(
             "Unsupported: cascade",
             why="a schema is dropped when it is empty",
             fix="Drop its content first",
         )
-    levels = schema_of(service, opened, request)
     try:
         await namespaces.drop_namespace(service.lake, opened, levels)
     except NamespaceNotFound:
@@ -129,9 +130,10 @@ async def drop_schema(service: Gravitino, request: Request) -> Response:
     return json_response(200, Dropped(dropped=True))
 
 
-def _parent(service: Gravitino, opened: Opened, request: Request) -> Levels:
+async def _parent(service: Gravitino, opened: Opened, request: Request) -> Levels:
     encoded = request.first_encoded("parentSchema") or ""
     if encoded and not opened.catalog.nested:
+        await opened.require(rules.LOAD_CATALOG)
         raise Unsupported(
             f"Catalog {opened.catalog.name} has no nested schemas",
             fix="Leave parentSchema out",

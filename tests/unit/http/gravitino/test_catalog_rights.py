@@ -16,6 +16,7 @@ from tests.unit.http.gravitino.catalog_requests import (
     COMMENT,
     FILES,
     FORBIDDEN,
+    ICEBERG,
     listed,
     made,
 )
@@ -73,6 +74,47 @@ async def test_the_catalogs_that_may_be_used_are_listed(world: World) -> None:
     assert await listed(guarded, user="ann") == ["files"]
     await guarded.done("PUT", f"{CATALOGS}/files", COMMENT, user="ann")
     assert (await guarded.done("DELETE", f"{CATALOGS}/files?force=true", user="ann"))["dropped"]
+
+
+@pytest.mark.parametrize("name", ["main", "files", "off", "none"])
+@pytest.mark.parametrize(
+    ("method", "below"),
+    [
+        ("GET", "/schemas?parentSchema=a"),
+        ("GET", "/schemas/a/tables"),
+        ("DELETE", "/schemas/a?cascade=true"),
+    ],
+)
+async def test_who_may_not_use_a_catalog_is_not_told_what_it_is(
+    world: World, method: str, below: str, name: str
+) -> None:
+    """Neither its provider, nor that it is switched off, nor that it is there."""
+    guarded = await member(world)
+    await made(guarded, FILES, user=ADMIN)
+    await made(guarded, {**ICEBERG, "name": "off"}, user=ADMIN)
+    await guarded.done("PATCH", f"{CATALOGS}/off", {"inUse": False}, user=ADMIN)
+    answer = await guarded.send(method, f"{CATALOGS}/{name}{below}", user="ann")
+
+    assert answer.error == FORBIDDEN
+
+
+async def test_a_catalog_in_a_metalake_of_a_former_name_is_known_to_its_own_users(
+    world: World,
+) -> None:
+    """A node that served the former one serves the new one, and whom it refuses is its choice."""
+    guarded, other = await guarded_node(world), await guarded_node(world)
+    schemas = "shop/catalogs/lake/schemas"
+    for user in ("bob", "ann"):
+        await other.done("POST", "/api/metalakes", {"name": "shop"}, user=ADMIN)
+        await other.done("POST", "shop/catalogs", ICEBERG, user=ADMIN)
+        await other.done("POST", "shop/users", {"name": user}, user=ADMIN)
+        owner = {"name": user, "type": "USER"}
+        await other.done("PUT", "shop/owners/catalog/lake", owner, user=ADMIN)
+        statuses = [(await guarded.get(schemas, user=one)).status for one in ("bob", "ann", ADMIN)]
+        assert statuses == [200 if one in (user, ADMIN) else 403 for one in ("bob", "ann", ADMIN)]
+        await other.done("DELETE", "shop?force=true", user=ADMIN)
+
+    assert (await guarded.get(schemas, user=ADMIN)).error == FORBIDDEN
 
 
 def _give(owner: int) -> Callable[[Draft], None]:
