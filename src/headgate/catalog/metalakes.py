@@ -128,6 +128,7 @@ async def alter_metalake(
     call, realm = opened.call, opened.state
     if name is not None and name != realm.name:
         check_metalake_name(name)
+        change(opened.root)  # what is refused is refused before anything is done
         try:
             realm = await lake.kernel.realms.rename(realm.id, name, by=call.principal)
         except RealmExists as error:

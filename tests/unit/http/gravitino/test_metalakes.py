@@ -105,6 +105,18 @@ async def test_a_name_that_is_taken_is_refused(control: Control) -> None:
     assert "comment" not in (await control.done("GET", "shop"))["metalake"]
 
 
+async def test_a_change_that_is_refused_does_not_rename_a_metalake(control: Control) -> None:
+    """All or nothing, though the name and the rest are kept in two places."""
+    await make(control)
+    rename = {"@type": "rename", "newName": "store"}
+    wrong = {"@type": "setProperty", "property": "in-use", "value": "false"}
+    illegal = (400, 1001, "IllegalArgumentException")
+
+    assert (await control.put("shop", {"updates": [rename, wrong]})).error == illegal
+    assert (await control.get("shop")).status == 200
+    assert (await control.get("store")).status == 404
+
+
 @pytest.mark.parametrize("name", ["system", "", "a.b", "a-b", "a b", "é", "x" * 65, "a/b"])
 async def test_a_name_that_breaks_the_rule_is_refused(control: Control, name: str) -> None:
     """Letters, digits and underscores, 64 at most."""
