@@ -1,6 +1,8 @@
 """Whole servers: with the answers they give again, and with all of their surfaces."""
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -88,7 +90,9 @@ async def test_the_management_of_a_server_is_for_its_admins(site: Site) -> None:
 
 
 @pytest.mark.parametrize("serving", [fronts, processes], ids=["here", "as processes"])
-async def test_every_operation_is_refused_to_who_may_nothing(tmp_path: Path, serving: type) -> None:
+async def test_every_operation_is_refused_to_who_may_nothing(
+    tmp_path: Path, serving: Callable[[Mode, Place, int], AbstractAsyncContextManager[Site]]
+) -> None:
     """Through all of a server, in both protocols; the admin is not refused."""
     async with serving(Mode(), Place(tmp_path), 1) as site:
         await furnish(site)
@@ -104,6 +108,25 @@ async def test_every_operation_is_refused_to_who_may_nothing(tmp_path: Path, ser
                 assert heard.status_code == (200 if is_member else 403), (name, heard.text)
             heard = await site.send(0, operation.method, operation.url, operation.body(number))
             assert heard.status_code in {404, *operation.done}, (name, heard.text)
+
+
+async def test_refusals_and_changes_are_in_the_audit_file(tmp_path: Path) -> None:
+    """Each once, with the id of its request; when the server has ended all are written."""
+    async with fronts(Mode(), Place(tmp_path), 1) as site:
+        await furnish(site)
+        refused = [await site.send(0, "GET", TABLE, user="eve") for _ in range(3)]
+        await revoke(site)
+        refused.append(await site.send(0, "GET", TABLE, user="ann"))
+    lines = (tmp_path / "data" / "audit.log").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    ids = [answer.headers["x-request-id"] for answer in refused]
+    found = {record["request"]: record for record in records if not record["allowed"]}
+    assert list(found) == ids
+    assert [record["principal"] for record in found.values()] == ["eve", "eve", "eve", "ann"]
+    assert {record["action"] for record in found.values()} == {"loadTable"}
+    [change] = [record for record in records if record["action"] == "assignRoles"]
+    assert change["principal"] == ADMIN
+    assert change["allowed"]
 
 
 async def test_a_view_is_read_by_who_may_and_by_nobody_else(site: Site) -> None:
