@@ -12,6 +12,7 @@ from headgate.access.rules import (
     LOAD_SCHEMA,
     LOAD_TABLE,
     LOAD_VIEW,
+    Rule,
 )
 from headgate.catalog.calls import Call, Done
 from headgate.catalog.entities import Entry, Kind, TableEntity, ViewEntity
@@ -142,16 +143,17 @@ async def rename_relation(
     lake: Lake, opened: Opened, source: Identifier, target: Identifier, kind: Kind
 ) -> None:
     """Give a table or view another name, in this or another namespace."""
-    await opened.require(_ALTERING[kind], *source)
+    what = f"rename {_word(kind)} {named(source)} to {named(target)}"
+    if await done_before(lake, opened, source, what) is not None:
+        return
+    meant = await find_permitted(opened, _ALTERING[kind], source)
     if target.namespace != source.namespace:
         await opened.require(_CREATING[kind], target.namespace)
     check_name(target.name)
 
     def attempt(draft: Draft) -> Done:
         names = NamesDraft(draft)
-        entry = entry_of(names, source)
-        if entry is None or entry.kind is not kind:
-            raise absent(source, kind)
+        entry = _meant(names, source, kind, meant)
         parent = require_namespace(names, target.namespace)
         taken = names.find(parent.id, RELATIONS, target.name)
         if taken is not None:
@@ -163,22 +165,51 @@ async def rename_relation(
         draft.note(opened.call.note("rename", _word(kind), source, to=target))
         return Done([entry.id])
 
-    await lake.commit(opened, f"rename {_word(kind)} {named(source)} to {named(target)}", attempt)
+    await lake.commit(opened, what, attempt)
+
+
+async def done_before(lake: Lake, opened: Opened, identifier: Identifier, what: str) -> Done | None:
+    """What an earlier delivery of this call did to what had this name; None if this is the first.
+
+    What it took away has no owner who could be asked for: who may still use the schema is told.
+    """
+    done = await lake.done_before(opened, what)
+    if done is not None:
+        await opened.require(LOAD_SCHEMA, identifier.namespace)
+    return done
+
+
+async def find_permitted(opened: Opened, rule: Rule, identifier: Identifier) -> Entry | None:
+    """What has this name, if the rule permits it to the caller; None if nothing has."""
+    await opened.require(rule, *identifier)
+    return await opened.look(lambda names: entry_of(names, identifier))
 
 
 def drop_relation(
-    draft: Draft, call: Call, identifier: Identifier, kind: Kind, *, keeps_locations: bool = False
+    draft: Draft,
+    call: Call,
+    identifier: Identifier,
+    kind: Kind,
+    meant: Entry | None,
+    *,
+    keeps_locations: bool = False,
 ) -> Entry:
-    """Take a table or view out of its catalog, in a commit."""
+    """Take a table or view out of its catalog, in a commit: the one that was permitted."""
     names = NamesDraft(draft)
-    entry = entry_of(names, identifier)
-    if entry is None or entry.kind is not kind:
-        raise absent(identifier, kind)
+    entry = _meant(names, identifier, kind, meant)
     if not keeps_locations:
         release(draft, draft.fetch(entry.object, ENTITIES[kind]).reserved)
     remove_name(names, identifier, entry)
     draft.discard(entry.object)
     draft.note(call.note("drop", _word(kind), identifier))
+    return entry
+
+
+def _meant(names: Names, identifier: Identifier, kind: Kind, meant: Entry | None) -> Entry:
+    """What has this name, unless that is another one by now than the one that was permitted."""
+    entry = entry_of(names, identifier)
+    if entry is None or entry.kind is not kind or (meant is not None and entry.id != meant.id):
+        raise absent(identifier, kind)
     return entry
 
 

@@ -9,7 +9,15 @@ from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.openings import Opened
 from headgate.catalog.purging import record_purge
-from headgate.catalog.relations import Relation, check_file, drop_relation, find_relation, named
+from headgate.catalog.relations import (
+    Relation,
+    check_file,
+    done_before,
+    drop_relation,
+    find_permitted,
+    find_relation,
+    named,
+)
 from headgate.kernel.draft import Draft
 from headgate.model.names import Identifier
 
@@ -36,15 +44,21 @@ async def metadata_json_of_refs(lake: Lake, table: Relation) -> bytes:
 
 async def drop_table(lake: Lake, opened: Opened, identifier: Identifier, *, purge: bool) -> int:
     """Take a table out of the catalog; its id. With `purge` its files are deleted, later."""
-    await opened.require(DROP_TABLE, *identifier)
+    what = f"drop table {named(identifier)}"
+    done = await done_before(lake, opened, identifier, what)
+    if done is not None:
+        return done.ids[0]
+    meant = await find_permitted(opened, DROP_TABLE, identifier)
 
     def attempt(draft: Draft) -> Done:
-        entry = drop_relation(draft, opened.call, identifier, Kind.TABLE, keeps_locations=purge)
+        entry = drop_relation(
+            draft, opened.call, identifier, Kind.TABLE, meant, keeps_locations=purge
+        )
         if purge:
             record_purge(draft, identifier, entry)
         return Done([entry.id])
 
-    [id] = (await lake.commit(opened, f"drop table {named(identifier)}", attempt)).ids
+    [id] = (await lake.commit(opened, what, attempt)).ids
     if purge:
         lake.purges.wake(opened.call.catalog)
     return id
@@ -52,7 +66,7 @@ async def drop_table(lake: Lake, opened: Opened, identifier: Identifier, *, purg
 
 async def unregister_table(lake: Lake, opened: Opened, identifier: Identifier) -> Unregistered:
     """Take a table out of the catalog and leave all its files."""
-    await opened.require(DROP_TABLE, *identifier)
+    meant = await find_permitted(opened, DROP_TABLE, identifier)
     what = f"unregister table {named(identifier)}"
     known: dict[str, bytes] = {}
     if await lake.done_before(opened, what) is None:  # read it while it can still be refused
@@ -61,7 +75,7 @@ async def unregister_table(lake: Lake, opened: Opened, identifier: Identifier) -
         known[table.entity.metadata_location] = await metadata_json(lake, table)
 
     def attempt(draft: Draft) -> Done:
-        entry = drop_relation(draft, opened.call, identifier, Kind.TABLE)
+        entry = drop_relation(draft, opened.call, identifier, Kind.TABLE, meant)
         return Done([entry.id], [draft.fetch(entry.object, TableEntity).metadata_location])
 
     [id], [location], _ = await lake.commit(opened, what, attempt)

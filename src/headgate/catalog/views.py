@@ -18,7 +18,14 @@ from headgate.catalog.relation_commits import (
     new_state,
     same_state,
 )
-from headgate.catalog.relations import Relation, drop_relation, find_relation, named
+from headgate.catalog.relations import (
+    Relation,
+    done_before,
+    drop_relation,
+    find_permitted,
+    find_relation,
+    named,
+)
 from headgate.catalog.versions import Terms, Version, new_version
 from headgate.kernel.draft import Draft
 from headgate.limits import VERIFIED_INLINE_BYTES_MAX
@@ -30,12 +37,15 @@ from headgate.model.view_creation import new_view
 
 async def drop_view(lake: Lake, opened: Opened, identifier: Identifier) -> None:
     """Take a view out of the catalog. Its metadata files stay: another catalog may know them."""
-    await opened.require(DROP_VIEW, *identifier)
+    what = f"drop view {named(identifier)}"
+    if await done_before(lake, opened, identifier, what) is not None:
+        return
+    meant = await find_permitted(opened, DROP_VIEW, identifier)
 
     def attempt(draft: Draft) -> Done:
-        return Done([drop_relation(draft, opened.call, identifier, Kind.VIEW).id])
+        return Done([drop_relation(draft, opened.call, identifier, Kind.VIEW, meant).id])
 
-    await lake.commit(opened, f"drop view {named(identifier)}", attempt)
+    await lake.commit(opened, what, attempt)
 
 
 async def create_view(

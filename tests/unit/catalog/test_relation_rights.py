@@ -1,0 +1,74 @@
+"""Rights on tables and views are on the very ones that are changed, and on no others."""
+
+from collections.abc import Awaitable, Callable
+from uuid import uuid4
+
+import pytest
+
+from headgate.catalog.calls import Call, Caller
+from headgate.catalog.entities import Kind
+from headgate.catalog.lake import Lake
+from headgate.catalog.openings import Opened
+from headgate.catalog.relations import rename_relation
+from headgate.catalog.tables import drop_table, unregister_table
+from headgate.catalog.views import drop_view
+from headgate.errors import Forbidden, NotFound
+from headgate.model.names import Identifier
+from tests.unit.catalog.guarded import Guarded, rights
+from tests.unit.catalog.lakes import CATALOG, MAIN, Node, World
+
+TABLE, VIEW, OTHER = (Identifier(("a",), name) for name in ("t", "v", "other"))
+USES = rights("catalog", CATALOG, "use_catalog", "use_schema")
+
+Do = Callable[[Lake, Opened], Awaitable[object]]
+UNREGISTER: Do = lambda lake, opened: unregister_table(lake, opened, TABLE)  # noqa: E731
+CHANGES: list[tuple[str, Do]] = [
+    ("table", lambda lake, opened: drop_table(lake, opened, TABLE, purge=False)),
+    ("table", lambda lake, opened: drop_table(lake, opened, TABLE, purge=True)),
+    ("table", UNREGISTER),
+    ("table", lambda lake, opened: rename_relation(lake, opened, TABLE, OTHER, Kind.TABLE)),
+    ("view", lambda lake, opened: drop_view(lake, opened, VIEW)),
+    ("view", lambda lake, opened: rename_relation(lake, opened, VIEW, OTHER, Kind.VIEW)),
+]
+
+
+@pytest.fixture
+async def owned(node: Node, staffed: Guarded) -> Guarded:
+    """Bob owns a table and a view, and may use their schema."""
+    await node.view()
+    await staffed.role("uses", USES)
+    await staffed.assign("bob", "uses")
+    await staffed.own("table", f"{CATALOG}.a.t", "bob")
+    await staffed.own("view", f"{CATALOG}.a.v", "bob")
+    return staffed
+
+
+@pytest.mark.parametrize(("kind", "do"), CHANGES)
+async def test_another_one_of_the_same_name_is_not_changed(
+    world: World, node: Node, owned: Guarded, kind: str, do: Do
+) -> None:
+    """It came after the caller's rights were looked at, and nobody gave any on it."""
+    opened = await owned.catalog("bob")
+    await node.delete(f"namespaces/a/{kind}s/{kind[0]}")
+    await (node.table() if kind == "table" else node.view())
+    before = await world.state()
+
+    with pytest.raises(NotFound):
+        await do(owned.lake, opened)
+    assert await world.state() == before
+
+
+@pytest.mark.parametrize("do", [do for _, do in CHANGES if do is not UNREGISTER])
+async def test_who_took_something_away_is_told_so_again(
+    world: World, owned: Guarded, do: Do
+) -> None:
+    """Though there is nothing any more that it owns; but not who may not use the schema."""
+    call = Call(MAIN, Caller("bob"), uuid4().bytes)
+    await do(owned.lake, await owned.lake.open(call))
+    before = await world.state()
+
+    await do(owned.lake, await owned.lake.open(call))
+    assert await world.state() == before
+    await owned.unassign("bob", "uses")
+    with pytest.raises(Forbidden):
+        await do(owned.lake, await owned.lake.open(call))
