@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from headgate.access.rules import LOAD_TABLE, LOAD_VIEW, Rule
 from headgate.catalog.calls import Call, Caller
 from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
@@ -65,6 +66,7 @@ async def test_who_took_something_away_is_told_so_again(
     """Though there is nothing any more that it owns; but not who may not use the schema."""
     call = Call(MAIN, Caller("bob"), uuid4().bytes)
     await do(owned.lake, await owned.lake.open(call))
+    await owned.lake.purges.idle()
     before = await world.state()
 
     await do(owned.lake, await owned.lake.open(call))
@@ -72,3 +74,18 @@ async def test_who_took_something_away_is_told_so_again(
     await owned.unassign("bob", "uses")
     with pytest.raises(Forbidden):
         await do(owned.lake, await owned.lake.open(call))
+
+
+@pytest.mark.parametrize("rule", [LOAD_TABLE, LOAD_VIEW])
+async def test_a_refusal_does_not_tell_whether_something_is_there(
+    staffed: Guarded, rule: Rule
+) -> None:
+    """Word for word it is the same for a table that is there and for one that is not."""
+    opened = await staffed.catalog("bob")
+    told = []
+    for name in ("t", "u"):
+        with pytest.raises(Forbidden) as refused:
+            await opened.require(rule, ("a",), name)
+        told.append(str(refused.value).replace(f"a.{name}", "it"))
+
+    assert told[0] == told[1]
