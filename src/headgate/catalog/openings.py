@@ -106,11 +106,9 @@ class Opened(NamedTuple):
         way = await self._way(levels, group, name)
         weight = weigh(self.access, (self.scope, *way.scopes))
         if name and not way.is_whole and rule in (LOAD_TABLE, LOAD_VIEW):
-            # Refused, it is the one that was asked for: another name would tell that it is not there.
-            may = (
-                one for one in (rule, MISS_RELATION) if permits(one, weight, self.access.standing)
-            )
-            rule = next(may, rule)
+            # A refusal names the rule that was asked for: another would tell that nothing is there.
+            rules = (rule, MISS_RELATION)
+            rule = next((one for one in rules if permits(one, weight, self.access.standing)), rule)
         names = (self.catalog.name, *levels, *((name,) if name else ()))
         self.judge.check(rule, self.access, weight, self.call, names)
 
