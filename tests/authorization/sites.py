@@ -65,8 +65,8 @@ class Told(NamedTuple):
     """An answer, and how often the database was read for it."""
 
     status: int
-    text: str
     reads: int
+    text: str
 
 
 class Site:
@@ -96,7 +96,7 @@ class Site:
         """The same, with how often the database was read for it."""
         before = await self._reads(node)
         answer = await self.send(node, method, path, user=user)
-        return Told(answer.status_code, answer.text, await self._reads(node) - before)
+        return Told(answer.status_code, await self._reads(node) - before, answer.text)
 
     async def must(self, node: int, method: str, path: str, body: object = None) -> Any:
         """The body of an answer that is a success, to the admin."""

@@ -36,12 +36,19 @@ CATALOG = "/iceberg/v1/default.main"
 PERMISSIONS = f"{LAKE}/permissions"
 AFTER_A_CHANGE_READS_MAX = 3
 SWITCHED_OFF_READS_MAX = 6
+NEW_READS_MAX = 12
 IDENTITIES_READS_MAX = 5
 """They are of no metalake, and read one after the other."""
+SHARED_READS_MAX = 3
+"""In a row: a read that a task in the background shares may be counted for that one."""
 
 
 async def _until(
-    is_right: Callable[[Told], bool], ask: Callable[[], Awaitable[Told]], *, waits: bool
+    is_right: Callable[[Told], bool],
+    ask: Callable[[], Awaitable[Told]],
+    *,
+    waits: bool,
+    tries: int = 1,
 ) -> Told:
     """The first answer that is right: the first one at all, unless nodes poll."""
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -49,7 +56,8 @@ async def _until(
         told = await ask()
         if is_right(told):
             return told
-        assert waits, told
+        tries -= 1
+        assert waits or tries > 0, told
         assert time.monotonic() < deadline, told
         await asyncio.sleep(POLL_MS / 10_000)  # nodes in this process poll only meanwhile
 
@@ -97,22 +105,27 @@ class Matrix:
         status: int,
         path: str = "",
         reads_max: int = AFTER_A_CHANGE_READS_MAX,
+        warm: int | None = 1,
     ) -> None:
-        """The next answer has this status; the one after it costs what a warm one does."""
+        """The next answer has this status; the one after it costs what a warm one does.
+
+        Of what is not there, or off, nothing is remembered: then `warm` is None.
+        """
         is_polling = self.site.mode.is_polling
         ask = partial(self.site.ask, self._checking, "GET", path or self.table, user=user)
         first = await _until(lambda told: told.status == status, ask, waits=is_polling)
         assert first.reads <= reads_max * (1 + is_polling)  # a refusal is confirmed
-        warm = 0 if is_polling and status < 400 else 1
-        second = await _until(lambda told: told.reads == warm, ask, waits=is_polling)
+        if warm is None:
+            return
+        reads = 0 if is_polling and status < 400 else warm
+        second = await _until(
+            lambda told: told.reads == reads, ask, waits=is_polling, tries=SHARED_READS_MAX
+        )
         assert second.status == status
 
     async def is_off(self, user: str) -> None:
-        """The next answer says so; of what is off nothing is remembered."""
-        is_polling = self.site.mode.is_polling
-        ask = partial(self.site.ask, self._checking, "GET", self.table, user=user)
-        first = await _until(lambda told: told.status == 403, ask, waits=is_polling)
-        assert first.reads <= SWITCHED_OFF_READS_MAX * (1 + is_polling)
+        """The next answer says so."""
+        await self.sees(user, 403, reads_max=SWITCHED_OFF_READS_MAX, warm=None)
 
     async def grant(self, do: str, *names: str, on: str = "") -> None:
         """The role gets rights, or loses them."""
@@ -259,6 +272,57 @@ async def disable_catalog(m: Matrix) -> None:
     await m.sees(m.ann, 200)
 
 
+async def furnish(m: Matrix, lake: str, user: str, on: str = "catalog/c") -> None:
+    """A metalake, unless it is there, with a catalog that a user of it may use."""
+    url = f"/api/metalakes/{lake}"
+    if (await m.site.send(0, "GET", url)).status_code != 200:
+        await m.change("POST", "/api/metalakes", {"name": lake})
+    catalog = {"name": "c", "type": "relational", "provider": "lakehouse-iceberg"}
+    await m.change("POST", f"{url}/catalogs", catalog)
+    if (await m.site.send(0, "GET", f"{url}/users/{user}")).status_code == 200:
+        return
+    await m.change("POST", f"{url}/users", {"name": user})
+    await m.change("POST", f"{url}/roles", {"name": "r", "securableObjects": []})
+    use = {"privileges": [{"name": "use_catalog", "condition": "allow"}]}
+    await m.change("PUT", f"{url}/permissions/roles/r/{on}/grant", use)
+    await m.change("PUT", f"{url}/permissions/users/{user}/grant", {"roleNames": ["r"]})
+
+
+async def recreate_catalog(m: Matrix) -> None:
+    """Another catalog of the same name is not what rights were given on."""
+    lake = "again_catalog"
+    path = f"/iceberg/v1/{lake}.c/namespaces"
+    await furnish(m, lake, m.ann)
+    await m.sees(m.ann, 200, path, NEW_READS_MAX)
+    await m.change("DELETE", f"/api/metalakes/{lake}/catalogs/c?force=true")
+    await m.sees(m.ann, 403, path, NEW_READS_MAX, warm=None)
+    await furnish(m, lake, m.ann)
+    await m.sees(m.ann, 403, path, NEW_READS_MAX)
+    await m.sees(ADMIN, 200, path)
+
+
+async def recreate_metalake(m: Matrix) -> None:
+    """Another metalake of the same name has other users."""
+    lake = "again"
+    path = f"/iceberg/v1/{lake}.c/namespaces"
+    for member, other in ((m.ann, m.bob), (m.bob, m.ann)):
+        await furnish(m, lake, member)
+        await m.sees(member, 200, path, NEW_READS_MAX)
+        await m.sees(other, 403, path)
+        await m.change("DELETE", f"/api/metalakes/{lake}?force=true")
+        await m.sees(member, 403, path, NEW_READS_MAX, warm=None)
+
+
+async def rename_metalake(m: Matrix) -> None:
+    """Its users go with it, and the old name means nothing."""
+    await furnish(m, "before", m.ann)
+    await m.sees(m.ann, 200, "/iceberg/v1/before.c/namespaces", NEW_READS_MAX)
+    updates = {"updates": [{"@type": "rename", "newName": "after"}]}
+    await m.change("PUT", "/api/metalakes/before", updates)
+    await m.sees(m.ann, 200, "/iceberg/v1/after.c/namespaces", NEW_READS_MAX)
+    await m.sees(m.ann, 403, "/iceberg/v1/before.c/namespaces", NEW_READS_MAX, warm=None)
+
+
 ROWS: tuple[Callable[[Matrix], Awaitable[None]], ...] = (
     revoke_user_role,
     revoke_role_privilege,
@@ -273,6 +337,9 @@ ROWS: tuple[Callable[[Matrix], Awaitable[None]], ...] = (
     remove_user,
     disable_metalake,
     disable_catalog,
+    recreate_catalog,
+    recreate_metalake,
+    rename_metalake,
 )
 
 
