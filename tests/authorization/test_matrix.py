@@ -368,12 +368,14 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, database: str) -> Plac
     return Place(tmp_path, server.create_database())
 
 
+SHORT = {True: {("sqlite", 1), ("postgresql", 2)}, False: {("sqlite", 2)}}
+"""Databases and numbers of nodes of the default mode, and of the others."""
 COMBINATIONS = [
     pytest.param(mode, database, nodes, id=f"{'-'.join(mode)}-{database}-{nodes}")
     for mode in MODES
     for database in DATABASES
     for nodes in (1, 2)
-    if FULL or (database, nodes) == ("sqlite", 2) or (mode == Mode() and database != "sqlite")
+    if FULL or (database, nodes) in SHORT[mode == Mode()]
 ]
 """All in the long form; else each mode, each database and each number of nodes."""
 
