@@ -8,6 +8,9 @@ from headgate.access.privileges import ALIASES, BINDS, CATALOG_TYPES, Privilege
 from headgate.access.rules import RULES, Clause, Standing
 from headgate.http.gravitino.routes import ROUTES as GRAVITINO
 from headgate.http.iceberg.routes import ROUTES as ICEBERG
+from headgate.http.management.changes import ROUTES as CHANGES
+from headgate.http.management.reports import ROUTES as REPORTS
+from headgate.http.management.routes import ROUTES as MANAGEMENT
 from headgate.http.router import Route
 
 _STANDINGS = {
@@ -51,6 +54,7 @@ def access_page() -> Iterator[str]:
     yield from (
         "Lists show what the caller may load.",
         "Operations without a rule answer everybody.",
+        "Where a path says `{type}`, the rule is that of the type; shown is that of a table.",
         "",
         "| operation | rule |",
         "|---|---|",
@@ -62,7 +66,9 @@ def access_page() -> Iterator[str]:
 
 def _routes() -> Iterable[tuple[str, Route]]:
     return chain(
-        (("/iceberg", route) for route in ICEBERG), (("/api", route) for route in GRAVITINO)
+        (("/iceberg", route) for route in ICEBERG),
+        (("/api", route) for route in GRAVITINO),
+        (("", route) for route in chain(MANAGEMENT, CHANGES, REPORTS) if route.rule),
     )
 
 
