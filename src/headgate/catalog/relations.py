@@ -9,6 +9,8 @@ from headgate.access.rules import (
     ALTER_VIEW,
     CREATE_TABLE,
     CREATE_VIEW,
+    DROP_TABLE,
+    DROP_VIEW,
     LOAD_SCHEMA,
     LOAD_TABLE,
     LOAD_VIEW,
@@ -46,6 +48,7 @@ _WORDS = {Kind.TABLE: "Table", Kind.VIEW: "View"}
 _EXISTS: dict[Kind, type[AlreadyExists]] = {Kind.TABLE: TableExists, Kind.VIEW: ViewExists}
 _LOADING = {Kind.TABLE: LOAD_TABLE, Kind.VIEW: LOAD_VIEW}
 _ALTERING = {Kind.TABLE: ALTER_TABLE, Kind.VIEW: ALTER_VIEW}
+_DROPPING = {Kind.TABLE: DROP_TABLE, Kind.VIEW: DROP_VIEW}
 _CREATING = {Kind.TABLE: CREATE_TABLE, Kind.VIEW: CREATE_VIEW}
 _ABSENT: dict[Kind, type[NotFound]] = {Kind.TABLE: TableNotFound, Kind.VIEW: ViewNotFound}
 
@@ -147,7 +150,8 @@ async def rename_relation(
     if await done_before(lake, opened, source, what) is not None:
         return
     meant = await find_permitted(opened, _ALTERING[kind], source)
-    if target.namespace != source.namespace:
+    if target.namespace != source.namespace:  # who owns the other one would own it from then on
+        await opened.require(_DROPPING[kind], *source)
         await opened.require(_CREATING[kind], target.namespace)
     check_name(target.name)
 

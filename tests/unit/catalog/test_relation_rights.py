@@ -10,13 +10,15 @@ from headgate.catalog.calls import Call, Caller
 from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
 from headgate.catalog.openings import Opened
+from headgate.catalog.ports import StorageCredential
 from headgate.catalog.relations import rename_relation
 from headgate.catalog.tables import drop_table, unregister_table
 from headgate.catalog.views import drop_view
 from headgate.errors import Forbidden, NotFound
 from headgate.model.names import Identifier
-from tests.unit.catalog.guarded import Guarded, rights
-from tests.unit.catalog.lakes import CATALOG, MAIN, Node, World
+from tests.unit.catalog.guarded import Guarded, give_owner, rights
+from tests.unit.catalog.lakes import CATALOG, MAIN, Node, World, new_table
+from tests.unit.catalog.staff import FINE, hire
 
 TABLE, VIEW, OTHER = (Identifier(("a",), name) for name in ("t", "v", "other"))
 USES = rights("catalog", CATALOG, "use_catalog", "use_schema")
@@ -89,3 +91,54 @@ async def test_a_refusal_does_not_tell_whether_something_is_there(
         told.append(str(refused.value).replace(f"a.{name}", "it"))
 
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("kind", [Kind.TABLE, Kind.VIEW])
+async def test_to_move_something_one_must_own_it(node: Node, owned: Guarded, kind: Kind) -> None:
+    """In a schema of one's own it would be one's own: who may change it could take it away."""
+    await node.namespace("b")
+    await owned.own("schema", f"{CATALOG}.b", "ann")
+    await owned.role("changes", rights("catalog", CATALOG, "use_catalog", "modify_table"))
+    await owned.assign("ann", "changes")
+    source = TABLE if kind is Kind.TABLE else VIEW
+    target = Identifier(("b",), "other")
+
+    with pytest.raises(Forbidden):
+        await rename_relation(owned.lake, await owned.catalog("ann"), source, target, kind)
+    await owned.own(kind.name, f"{CATALOG}.a.{source.name}", "ann")
+    await rename_relation(owned.lake, await owned.catalog("ann"), source, target, kind)
+
+
+@pytest.mark.usefixtures("node")
+async def test_a_repetition_gives_no_credentials_to_who_does_not_own_the_table_any_more(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it made is shown again, as it was then; but the files are somebody else's now."""
+    server = await world.node(guard=FINE)
+    lake, vended = Guarded(server.lake), list[bool]()
+
+    async def credentials(location: str, *, write: bool) -> list[StorageCredential]:
+        vended.append(write)
+        return [StorageCredential(location, {"s3.access-key-id": "k"})]
+
+    async def create() -> int:
+        headers = {"x-iceberg-access-delegation": "vended-credentials"}
+        path, new = "namespaces/a/tables", new_table("t")
+        answer = await server.post(path, new, key=key, headers=headers, user="ann")
+        return answer.status
+
+    monkeypatch.setattr(server.lake.storage, "credentials", credentials)
+    await give_owner(lake)
+    await hire(lake)
+    await lake.assign("ann", "writer")
+    await lake.unassign("ann", "reader")
+    key = uuid4()
+
+    assert [await create(), await create()] == [200, 200]
+    assert vended == [True, True]
+    await lake.own("table", f"{CATALOG}.a.t", "bob")
+    assert await create() == 200
+    assert vended == [True, True]
+    await lake.assign("ann", "reader")
+    assert await create() == 200
+    assert vended == [True, True, False]

@@ -19,6 +19,7 @@ from headgate.http.iceberg.delegation import (
     credentials_for,
     credentials_json,
     locations_in,
+    permitted_now,
 )
 from headgate.http.iceberg.service import Service
 from headgate.http.request import JSON_CONTENT, Response
@@ -44,6 +45,7 @@ async def made_answer(
 ) -> Response:
     """A table that was just made. If there are no credentials now, there are when it is loaded."""
     try:
+        form = await permitted_now(service, table, identifier, form)
         return await table_answer(service, table, identifier, form)
     except HeadgateError as error:
         logger.warning("table %s was made without credentials: %s", identifier, error)

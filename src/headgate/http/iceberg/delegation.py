@@ -2,11 +2,12 @@
 
 import msgspec
 
-from headgate.access.rules import ALTER_TABLE
+from headgate.access.rules import ALTER_TABLE, LOAD_TABLE
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.entities import TableEntity
 from headgate.catalog.openings import Opened
 from headgate.catalog.ports import StorageCredential
+from headgate.catalog.relations import Relation, entry_of
 from headgate.http.iceberg.service import Service, prefix_of
 from headgate.http.request import Request
 from headgate.model.names import Identifier
@@ -48,7 +49,22 @@ async def permitted(opened: Opened, identifier: Identifier, form: Representation
     """The same form, with credentials that let the caller do no more than it may."""
     if not form.vended or await opened.may(ALTER_TABLE, identifier):
         return form
-    return msgspec.structs.replace(form, write=False)
+    may_read = await opened.may(LOAD_TABLE, identifier)
+    return msgspec.structs.replace(form, vended=may_read, write=False)
+
+
+async def permitted_now(
+    service: Service, table: Relation, identifier: Identifier, form: Representation
+) -> Representation:
+    """The same for a table that was made: perhaps by an earlier delivery of the request, and it
+    may have another owner by now."""
+    if not form.vended or not table.opened.access.is_checked:
+        return form
+    now = await service.lake.open(table.opened.call)
+    entry = await now.look(lambda names: entry_of(names, identifier))
+    if entry is None or entry.id != table.entry.id:
+        return msgspec.structs.replace(form, vended=False)
+    return await permitted(now, identifier, form)
 
 
 async def credentials_for(
