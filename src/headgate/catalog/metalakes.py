@@ -82,7 +82,10 @@ async def _reserve(kernel: Kernel, name: str, by: str) -> Realm:
     try:
         return await kernel.realms.reserve(name, {HALF_MADE: by}, by=by)
     except RealmExists as error:
-        taken = await kernel.realms.get(name)
+        try:
+            taken = await kernel.realms.get(name)
+        except NotFound:
+            raise _exists(name) from error  # it did a moment ago
         if taken.name != name or HALF_MADE not in taken.properties or not is_unfinished(taken):
             raise _exists(name) from error
     try:
@@ -133,6 +136,8 @@ async def alter_metalake(
             realm = await lake.kernel.realms.rename(realm.id, name, by=call.principal)
         except RealmExists as error:
             raise _exists(name) from error
+        except NotFound as error:
+            raise _gone(opened) from error
 
     def attempt(draft: Draft) -> MetalakeEntity:
         mark = draft.marks.get(METALAKE_MARK)
@@ -154,7 +159,11 @@ async def switch_metalake(lake: Lake, opened: OpenedMetalake, *, on: bool) -> Me
     """Switch a metalake on or off, on every node with its next request."""
     opened.require(rules.ALTER_METALAKE)
     to = RealmState.ACTIVE if on else RealmState.INACTIVE
-    realm = await lake.kernel.realms.move(opened.state.id, to, by=opened.call.principal)
+    id, by = opened.state.id, opened.call.principal
+    try:
+        realm = await lake.kernel.realms.move(id, to, by=by, dropped=False)
+    except NotFound as error:
+        raise _gone(opened) from error
     return Metalake(realm, opened.root)
 
 
@@ -217,6 +226,11 @@ def check_metalake_name(name: str) -> None:
 
 def _exists(name: str) -> MetalakeExists:
     return MetalakeExists(f"Metalake already exists: {name}", fix="Choose another name")
+
+
+def _gone(opened: OpenedMetalake) -> MetalakeNotFound:
+    """Somebody dropped it since it was opened: it stays dropped."""
+    return MetalakeNotFound(f"Metalake does not exist: {opened.name}")
 
 
 def _in_use(name: str) -> MetalakeInUse:

@@ -178,7 +178,7 @@ class Realms:
         check_realm_name(name)
 
         def attempt(draft: Draft) -> Realm:
-            realm = _get(draft, id)
+            realm = _get(draft, id, dropped=False)
             if realm.name == name:
                 return realm
             _check_free(draft, name)
@@ -231,11 +231,12 @@ class Realms:
         finally:
             self._committer.forget(where)
 
-    async def move(self, id: str, to: RealmState, *, by: str = "") -> Realm:
-        """Bring a realm into another state; `IllegalRealmMove` if its life does not go that way."""
+    async def move(self, id: str, to: RealmState, *, by: str = "", dropped: bool = True) -> Realm:
+        """Bring a realm into another state, `dropped` also one that was dropped;
+        `IllegalRealmMove` if its life does not go that way."""
 
         def attempt(draft: Draft) -> Realm:
-            realm = _get(draft, id)
+            realm = _get(draft, id, dropped=dropped)
             check_move(realm, to)
             if realm.state is to:
                 return realm
@@ -338,11 +339,12 @@ def _unfinished(realm: Realm) -> IllegalRealmMove:
     )
 
 
-def _get(draft: Draft, id: str) -> Realm:
+def _get(draft: Draft, id: str, *, dropped: bool = True) -> Realm:
     value = draft.index(BY_ID).get(id.encode())
-    if value is None:
+    realm = None if value is None else _decode(value)
+    if realm is None or (DROPPED in realm.properties and not dropped):
         raise _unknown(id)
-    return _decode(value)
+    return realm
 
 
 def _put(draft: Draft, realm: Realm) -> None:

@@ -283,6 +283,22 @@ async def test_a_drop_that_comes_too_late_is_refused(
         assert not await drop_metalake(node.lake, SHOP)
 
 
+async def test_a_metalake_that_was_dropped_meanwhile_stays_dropped(node: Node) -> None:
+    """Who had looked at it before neither switches it on again nor gives it another name."""
+    await make(node.lake)
+    stale = await node.lake.open_metalake(SHOP)
+    await drop_metalake(node.lake, SHOP, force=True)
+
+    for on in (True, False):
+        with pytest.raises(MetalakeNotFound):
+            await switch_metalake(node.lake, stale, on=on)
+    with pytest.raises(MetalakeNotFound):
+        await alter_metalake(node.lake, stale, lambda old: old, "other")
+    assert await names(node.lake) == ["default"]
+    for name in ("shop", "other"):
+        await make(node.lake, Call(CatalogName(name, ""), ANN))
+
+
 async def test_a_catalog_that_was_made_anew_is_not_changed_by_an_old_call(node: Node) -> None:
     """Whoever might change the old one may not change the new one."""
     new = NewCatalog("files", "fileset", None, "", {})
