@@ -219,3 +219,20 @@ def is_later(rule: Rule) -> bool:
     """Whether it is about something that is not served yet."""
     words = [str(kind.name).lower() for kind in T if kind & LATER]
     return any(word in rule.action.lower() for word in words)
+
+
+async def test_everybody_sees_itself_and_what_it_has(node: GuardedNode) -> None:
+    """A user itself, the groups it is in and the roles it has, also through a group; no others."""
+    clerk, lake = Clerk(node), "/api/metalakes/default"
+    await clerk.add(USER, "ann", "bob")
+    await clerk.add(GROUP, "ops", "dev")
+    for role, sort, name in (("r1", USER, "ann"), ("r2", GROUP, "ops"), ("r3", USER, "bob")):
+        await clerk.create_role(role)
+        await clerk.assign(sort, name, role)
+    seen = {"users": {"ann"}, "groups": {"ops"}, "roles": {"r1", "r2"}}
+    for kind, names in (("users", "ann bob"), ("groups", "ops dev"), ("roles", "r1 r2 r3")):
+        listed = await node.must("GET", f"{lake}/{kind}", user="ann/ops")
+        assert set(listed["names"]) == seen[kind]
+        for name in names.split():
+            heard = await node.ask("GET", f"{lake}/{kind}/{name}", user="ann/ops")
+            assert heard.status == (200 if name in seen[kind] else 403), name
