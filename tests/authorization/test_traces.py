@@ -8,8 +8,10 @@ import pytest
 from headgate.access.auditing import Decision
 from headgate.access.objects import ObjectType as T
 from headgate.access.privileges import Privilege as Right
-from headgate.catalog.guards import GRANTS, RIGHTS
-from headgate.catalog.principals import USER
+from headgate.catalog.compiling import DISABLED
+from headgate.catalog.guards import GRANTS, PRINCIPALS, RIGHTS
+from headgate.catalog.naming import id_bytes
+from headgate.catalog.principals import USER, require_principal
 from headgate.errors import BackendUnavailable, HeadgateError
 from headgate.kernel.log import Commit
 from headgate.testing.faults import Fault
@@ -63,6 +65,17 @@ async def test_changes_in_one_millisecond_are_all_seen(world: GuardedWorld, cler
         await clerk.assign(USER, "ann", "r")
         changes += 4
     assert world.rig.clock.wall_ms() - began < changes / 2
+
+
+async def test_the_switch_of_a_user_alone_is_seen(clerk: Clerk) -> None:
+    """Off and on again, though nothing else of the user changed."""
+    metalake = await clerk.node.metalake()
+    ann = id_bytes((await require_principal(metalake, USER, "ann")).id)
+    for _ in range(2):
+        await metalake.commit(PRINCIPALS, lambda draft: draft.index(DISABLED).put(ann, b""))
+        assert await status(clerk.node) == 403
+        await metalake.commit(PRINCIPALS, lambda draft: draft.index(DISABLED).remove(ann))
+        assert await status(clerk.node) == 200
 
 
 @pytest.mark.parametrize("fault", [Fault.UNAVAILABLE, Fault.LOST_BEFORE])

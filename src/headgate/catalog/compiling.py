@@ -71,7 +71,8 @@ async def compile_access(
     is_heir = is_admin and await _is_orphan(rights)
     if is_disabled or (user is None and not is_heir):
         why = "it is switched off" if is_disabled else "it is no user of it"
-        return Compiled(_NOBODY, frozenset(), why)
+        itself = frozenset([user.id]) if user is not None else frozenset[int]()
+        return Compiled(_NOBODY._replace(principals=itself), frozenset(), why)
     principals = frozenset(entry.id for entry in (user, *groups) if entry is not None)
     assigned = frozenset(await _assigned(rights, principals))
     alive = frozenset(await _alive(rights, assigned))
