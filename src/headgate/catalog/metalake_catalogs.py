@@ -1,6 +1,5 @@
 """The catalogs of a metalake as its control plane has them: whoever asks needs the right to."""
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -29,7 +28,6 @@ from headgate.catalog.providers import BACKEND, WAREHOUSE, Sort, check_given, so
 from headgate.catalog.reservations import LOCATIONS, check_vacant
 from headgate.catalog.territories import check_elsewhere, places_of
 from headgate.errors import (
-    BadName,
     CatalogExists,
     CatalogInUse,
     CatalogNotFound,
@@ -37,8 +35,7 @@ from headgate.errors import (
     LocationTaken,
 )
 from headgate.kernel.index import look
-
-_NAME = re.compile(r"\w[\w/=-]{0,63}", re.ASCII)
+from headgate.model.gravitino.names import check_name
 
 Change = Callable[[CatalogEntity], CatalogEntity]
 
@@ -118,7 +115,7 @@ async def alter_catalog(lake: Lake, metalake: OpenedMetalake, change: Change) ->
         _check_in_use(now)
         new = change(now)
         if new.name != now.name:
-            check_new_name(new.name)
+            check_name(new.name)
         return new
 
     return await change_catalog(lake.kernel, metalake.state, metalake.call, attempt)
@@ -171,7 +168,7 @@ async def _prepared(
     lake: Lake, metalake: OpenedMetalake, places: CatalogPlaces, new: NewCatalog
 ) -> CatalogEntity:
     """The catalog that a caller wants, if it can be one."""
-    check_new_name(new.name)
+    check_name(new.name)
     sort = sort_of(new.type, new.provider)
     check_given(sort, new.properties)
     kept = dict(new.properties)
@@ -197,16 +194,6 @@ async def _prepared(
         places.check(warehouse)
         await check_links(lake.kernel, metalake.name, entity, places.real)
     return entity
-
-
-def check_new_name(name: str) -> None:
-    """A name that callers give a catalog is one that every client can write down."""
-    if not _NAME.fullmatch(name):
-        raise BadName(
-            f"Invalid catalog name: {name[:80]!r}",
-            why="it must be a letter, digit or underscore and up to 63 of these, /, = and -",
-            fix="Choose another name",
-        )
 
 
 async def _find(metalake: OpenedMetalake, name: str) -> Entry | None:
