@@ -29,6 +29,7 @@ from tests.conftest import FULL
 PASSWORD = "correct horse battery"
 MASTER = "a master key that nobody guesses"
 ROUNDS = 100 if FULL else 10
+METALAKES = "/api/metalakes/default", "/api/metalakes/none"  # which there are is nobody's business
 
 
 def revoke(server: HeadgateServer, token: str) -> None:
@@ -73,7 +74,7 @@ def test_a_revoked_token_is_refused_by_the_next_request_on_the_other_node(nodes:
 def test_whoever_proves_nothing_is_refused(nodes: Nodes) -> None:
     """On both protocols; what is public stays so."""
     for server in (nodes.one, nodes.two):
-        for path in (TABLES, ME, "/iceberg/v1/config", "/api/metalakes"):
+        for path in (TABLES, ME, "/iceberg/v1/config", "/api/metalakes", *METALAKES):
             answer = get(server, path)
             assert (answer.status_code, "www-authenticate" in answer.headers) == (401, True)
             assert get(server, path, auth=("root", "")).status_code == 401

@@ -10,6 +10,7 @@ from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.compiling import METALAKE_MARK
 from headgate.catalog.entities import MetalakeEntity
 from headgate.catalog.guards import RIGHTS, Guard
+from headgate.catalog.identities import IDENTITIES_KEY
 from headgate.catalog.judging import Judge
 from headgate.catalog.openings import CATALOG_POINTER, Heads, Openings
 from headgate.catalog.polling import Validation
@@ -119,7 +120,7 @@ class MetalakeOpenings:
                     check_serving(still)  # all its users may know that
                 return opened
             id, known = still.id if still else "", None
-        self._refuse(call, judge)
+        await self._refuse(call, judge)
         raise MetalakeNotFound(f"Metalake does not exist: {name}")
 
     async def _look_up(self, name: str) -> str:
@@ -186,9 +187,10 @@ class MetalakeOpenings:
             *(own if self._guard.is_on else (*own, *rights)),
         )
 
-    def _refuse(self, call: Call, judge: Judge) -> None:
+    async def _refuse(self, call: Call, judge: Judge) -> None:
         """Who may not know which metalakes there are is not told that there is none."""
-        access = self._guard.outsider(call.caller)
+        [identities] = await self._kernel.pointers.read([IDENTITIES_KEY])
+        access = self._guard.outsider(await self._guard.confirmed(call.caller, identities))
         judge.check(LOAD_METALAKE, access, access.base, call, ())
 
 
