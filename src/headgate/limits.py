@@ -22,6 +22,7 @@ SCHEMA_LEVELS_MAX = 100  # far more than any reader was tried with
 PAGE_ENTRIES = 1_000  # of one answer, if a client does not say how many it wants
 PAGE_ENTRIES_MAX = 10_000  # of one answer that is asked for in pages
 OBJECTS_PER_REQUEST_MAX = 2_000  # of a role that one request creates or changes
+OBJECTS_TOLD_MAX = 100  # of these, that one record of the change log names
 BULK_USERS_MAX = 100  # added or removed by one request
 
 # Change log

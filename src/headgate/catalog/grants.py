@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from headgate.access import rules
-from headgate.access.privileges import names_of
 from headgate.catalog.assignments import role_names
 from headgate.catalog.entities import Entry, RoleEntity
+from headgate.catalog.grant_notes import objects_told, rights_told
 from headgate.catalog.guards import GRANTS, PRINCIPAL_ROLES
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
@@ -146,7 +146,7 @@ async def _change_privileges(
             index.remove(key)
         else:
             index.put(key, encode_grant(grant_of(found, after)))
-        draft.note(_note(metalake, do, role, wanted))
+        draft.note(metalake.call.note(do, "role", [role], **rights_told(wanted)))
         return _granted(draft, entry.id)
 
     grants = await metalake.commit(GRANTS, attempt)
@@ -175,7 +175,7 @@ async def override_privileges(
             if id not in grants:
                 index.remove(pair(entry.id, id))
         put_grants(draft, entry.id, grants)
-        draft.note(metalake.call.note("alter", "role", [role], objects=len(grants)))
+        draft.note(metalake.call.note("alter", "role", [role], **objects_told(wanted)))
 
     await metalake.commit(GRANTS, attempt)
     return Role(role, entity, secured(resolved))
@@ -199,19 +199,6 @@ async def roles_on(lake: Lake, metalake: OpenedMetalake, name: ObjectName) -> li
 def _granted(draft: Draft, role: int) -> dict[int, Grant]:
     entries = draft.index(GRANTED).prefix(id_bytes(role))
     return {second_of(key): decode_grant(value) for key, value in entries}
-
-
-def _note(metalake: OpenedMetalake, do: str, role: str, wanted: Wanted) -> dict[str, object]:
-    (kind, text), (allow, deny) = wanted
-    return metalake.call.note(
-        do,
-        "role",
-        [role],
-        type=str(kind.name).lower(),
-        on=text,
-        allow=names_of(allow),
-        deny=names_of(deny),
-    )
 
 
 def _checked(roles: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from headgate.access.objects import ObjectType
 from headgate.access.rules import Standing
 from headgate.catalog.assignments import forget_role
 from headgate.catalog.entities import Entry, Kind, RoleEntity
+from headgate.catalog.grant_notes import objects_told
 from headgate.catalog.guards import GRANTS, PRINCIPAL_ROLES
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
@@ -86,6 +87,7 @@ async def create_role(
     if await find_role(metalake.roles, name) is not None:
         raise _exists(name)
     id, by = lake.kernel.ids.next(), metalake.call.principal
+    given = objects_told(wanted) if wanted else {}
 
     def attempt(draft: Draft) -> RoleEntity:
         names = NamesDraft(draft)
@@ -94,7 +96,7 @@ async def create_role(
         entity = RoleEntity(dict(properties), draft.now_ms, by)
         entry = Entry(Kind.ROLE, id, draft.stage(entity), metalake.owner)
         names.add(ROOT, ROLES, name, entry)
-        draft.note(metalake.call.note("create", "role", [name]))
+        draft.note(metalake.call.note("create", "role", [name], **given))
         return entity
 
     if resolved:

@@ -338,16 +338,19 @@ async def test_each_change_is_one_commit_with_one_record(guarded: Guarded) -> No
     await guarded.assign("anna", "r")
     await guarded.grant("r", rights("catalog", CATALOG, "use_catalog", deny=["use_schema"]))
     await guarded.revoke("r", USE)
+    await override(guarded, "r", USE)
     await override(guarded, "r")
     await guarded.unassign("anna", "r")
-    about = {"kind": "role", "name": ["r"], "type": "catalog", "on": CATALOG}
+    role = {"kind": "role", "name": ["r"]}
+    about = {"type": "catalog", "on": CATALOG}
     user = {"kind": "user", "name": ["anna"], "roles": ["r"]}
     use, deny = ["use_catalog"], ["use_schema"]
 
     assert await notes(guarded, GRANTS) == [
         {"do": "grant", **user, "by": OWNER},
-        {"do": "grant", **about, "allow": use, "deny": deny, "by": OWNER},
-        {"do": "revoke", **about, "allow": use, "deny": [], "by": OWNER},
-        {"do": "alter", "kind": "role", "name": ["r"], "objects": 0, "by": OWNER},
+        {"do": "grant", **role, **about, "allow": use, "deny": deny, "by": OWNER},
+        {"do": "revoke", **role, **about, "allow": use, "deny": [], "by": OWNER},
+        {"do": "alter", **role, "objects": [{**about, "allow": use, "deny": []}], "by": OWNER},
+        {"do": "alter", **role, "objects": [], "by": OWNER},
         {"do": "revoke", **user, "by": OWNER},
     ]

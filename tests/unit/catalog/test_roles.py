@@ -369,10 +369,11 @@ async def test_a_node_that_polls_shows_no_role_that_never_was(
 async def test_the_change_log_has_one_record_for_each_change(guarded: Guarded) -> None:
     """Creating a role with rights is one operation, deleting it with all it has another."""
     await guarded.role("r", rights("catalog", CATALOG, "use_catalog"))
+    given = {"type": "catalog", "on": CATALOG, "allow": ["use_catalog"], "deny": []}
     await delete_role(await guarded.metalake(), "r")
 
     assert await notes(guarded, PRINCIPAL_ROLES) == [
-        {"do": "create", "kind": "role", "name": ["r"], "by": OWNER},
+        {"do": "create", "kind": "role", "name": ["r"], "objects": [given], "by": OWNER},
         {"do": "drop", "kind": "role", "name": ["r"], "by": OWNER},
     ]
     assert await notes(guarded, "grants") == []
