@@ -10,7 +10,7 @@ from headgate.access.privileges import BINDS, Privilege
 from headgate.access.rules import Rule
 from headgate.catalog.calls import Caller
 from headgate.catalog.principals import GROUP, USER
-from headgate.errors import Forbidden, RealmNotActive
+from headgate.errors import Forbidden, MetalakeNotInUse
 from headgate.testing.access_model import AccessModel, Path
 from tests.authorization.clerk import Clerk
 from tests.authorization.guarded import ADMIN, GuardedNode
@@ -69,7 +69,7 @@ class Check(NamedTuple):
                 await (await node.catalog(self.caller)).require(self.rule, tuple(levels), name)
         except Forbidden:
             return NO
-        except RealmNotActive:
+        except MetalakeNotInUse:
             return OFF
         return YES
 

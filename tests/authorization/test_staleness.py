@@ -183,7 +183,7 @@ class OverHttp:
             **({} if caller.roles is None else {ACTIVE_ROLES: ",".join(caller.roles) or "NONE"}),
         )
         if heard.status_code == 403:
-            return OFF if "does not serve requests" in heard.text else NO
+            return OFF if "Metalake is not in use" in heard.text else NO
         assert heard.status_code in {200, 404}, heard.text
         return YES
 

@@ -11,6 +11,7 @@ from headgate.catalog.compiling import METALAKE_MARK
 from headgate.catalog.entities import MetalakeEntity
 from headgate.catalog.guards import RIGHTS, Guard
 from headgate.catalog.identities import IDENTITIES_KEY
+from headgate.catalog.in_use import metalake_in_use
 from headgate.catalog.judging import Judge
 from headgate.catalog.openings import CATALOG_POINTER, Heads, Openings
 from headgate.catalog.polling import Validation
@@ -117,7 +118,8 @@ class MetalakeOpenings:
                 heads = Heads(self._validation.usual, keys, vector)
                 opened = await self._opened(call, still, heads, judge)
                 if not inactive:
-                    check_serving(still)  # all its users may know that
+                    with metalake_in_use(name):  # all its users may know that
+                        check_serving(still)
                 return opened
             id, known = still.id if still else "", None
         await self._refuse(call, judge)

@@ -18,6 +18,7 @@ from headgate.catalog.compiling import METALAKE_MARK, OWNER_MARK
 from headgate.catalog.entities import MetalakeEntity
 from headgate.catalog.guards import PRINCIPALS
 from headgate.catalog.guards import ROOT as ROOT_POINTER
+from headgate.catalog.in_use import metalake_in_use
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
@@ -127,7 +128,8 @@ async def alter_metalake(
 ) -> Metalake:
     """Change a metalake by a pure function of what it is, and its name if one is given."""
     opened.require(rules.ALTER_METALAKE)
-    check_serving(opened.state)
+    with metalake_in_use(opened.name):
+        check_serving(opened.state)
     call, realm = opened.call, opened.state
     if name is not None and name != realm.name:
         check_metalake_name(name)

@@ -24,6 +24,7 @@ from headgate.catalog.calls import Call, CatalogName, Done, decode_outcome
 from headgate.catalog.entities import CatalogEntity, Entry
 from headgate.catalog.guards import Guard, GuardOptions
 from headgate.catalog.identities import IDENTITIES_KEY
+from headgate.catalog.in_use import metalake_in_use
 from headgate.catalog.judging import Judge
 from headgate.catalog.naming import CATALOGS, NAMES, RELATIONS, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR, check_nesting
@@ -38,7 +39,7 @@ from headgate.errors import (
     Conflict,
     HeadgateError,
     MetalakeNotFound,
-    RealmNotActive,
+    MetalakeNotInUse,
 )
 from headgate.kernel import operations
 from headgate.kernel.handle import RealmHandle
@@ -210,7 +211,7 @@ class Openings:
         """The catalog that a call is about, as it is now."""
         try:
             return await self._open(call)
-        except (MetalakeNotFound, CatalogNotFound, RealmNotActive) as why:
+        except (MetalakeNotFound, CatalogNotFound, MetalakeNotInUse) as why:
             if self.guard.is_on and not call.caller.is_server:
                 await self._check_may_know(call, why)
             raise
@@ -292,7 +293,7 @@ class Openings:
             realm = await _realm_of(await self._realms(), call.catalog)
             values = await self._kernel.pointers.read_together(self.guard.keys(realm), None)
             access = await self.judge.admit(self.guard, call, realm, values)
-        if not isinstance(why, RealmNotActive):  # all its users may know that
+        if not isinstance(why, MetalakeNotInUse):  # all its users may know that
             self.judge.check(LOAD_CATALOG, access, access.base, call, (call.catalog.catalog,))
 
     def _check_in_use(self, catalog: CatalogEntity, owner: int, access: Access, call: Call) -> None:
@@ -339,7 +340,8 @@ class Openings:
 
     async def _find_realm(self, realms: HeadView, name: CatalogName) -> str:
         id = await _realm_of(realms, name)
-        await check_active(realms, id)
+        with metalake_in_use(name.metalake):
+            await check_active(realms, id)
         return id
 
     async def _find_catalog(

@@ -38,7 +38,7 @@ from headgate.errors import (
     MetalakeExists,
     MetalakeInUse,
     MetalakeNotFound,
-    RealmNotActive,
+    MetalakeNotInUse,
     Unavailable,
 )
 from headgate.kernel.realms import DROPPED, REALMS_KEY, RealmState
@@ -187,7 +187,7 @@ async def test_a_switch_is_seen_on_every_node_at_the_next_request(world: World) 
         if on:
             await other.lake.open_metalake(SHOP)
         else:
-            with pytest.raises(RealmNotActive):
+            with pytest.raises(MetalakeNotInUse, match="not in use: shop: it was switched off"):
                 await other.lake.open_metalake(SHOP)
 
 

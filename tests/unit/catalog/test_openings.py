@@ -132,6 +132,9 @@ async def test_a_metalake_that_is_switched_off_refuses_the_next_request(
         await other.post("namespaces", {"namespace": ["x"]}),
     ]:
         assert refused.error[:2] == (403, "ForbiddenException")
+        assert refused.error[2] == (
+            f"Metalake is not in use: {METALAKE}: it was switched off. Enable it first"
+        )
     await node.kernel.realms.activate(METALAKE)
 
     assert (await other.get("namespaces/a/tables/t")).status == 200
