@@ -177,6 +177,20 @@ async def test_a_repeated_request_is_refused_after_a_revoke(clerk: Clerk) -> Non
     assert other.status == 403
 
 
+async def test_a_request_of_somebody_else_is_not_repeated(clerk: Clerk) -> None:
+    """Not even by one who might send the same, and knows the key: the outcome is not its own."""
+    await clerk.add(USER, "bob")
+    await clerk.assign(USER, "bob", "r")
+    await clerk.grant("r", THEIRS, Right.CREATE_TABLE)
+    key, new = uuid4(), new_table("new")
+    await ask(clerk, "POST", "namespaces/theirs/tables", new, key=key)
+
+    other = await clerk.node.ask("POST", "namespaces/theirs/tables", new, key=key, user="bob")
+    assert other.status == 422
+    again = await ask(clerk, "POST", "namespaces/theirs/tables", new, key=key)
+    assert again.status == 200
+
+
 async def test_an_etag_tells_nothing_after_a_revoke(clerk: Clerk) -> None:
     """Not even that the table is as it was."""
     await clerk.grant("r", THEIRS, Right.SELECT_TABLE)

@@ -61,7 +61,7 @@ async def call_of(service: Service, request: Request) -> Call:
     caller = await service.authenticate(request)
     request.principal = caller.name
     key = _key(request)
-    fingerprint = _fingerprint(request) if key else ""
+    fingerprint = _fingerprint(request, caller.name) if key else ""
     return Call(name, caller, key, fingerprint, request.id, request.is_fresh)
 
 
@@ -120,9 +120,11 @@ def paging_of(request: Request) -> Paging:
     return Paging(decode_token(token or ""), _size(size) if size else PAGE_ENTRIES)
 
 
-def _fingerprint(request: Request) -> str:
-    """Tells requests with the same key apart: a repetition is the same to the byte."""
-    return hashlib.sha256(request.body + request.raw_query.encode()).hexdigest()[:32]
+def _fingerprint(request: Request, caller: str) -> str:
+    """Tells requests with the same key apart: a repetition is the same to the byte, and of the
+    same caller. Nobody else is told what came of it."""
+    said = request.body + request.raw_query.encode() + b"\0" + caller.encode()
+    return hashlib.sha256(said).hexdigest()[:32]
 
 
 def _key(request: Request) -> bytes:
