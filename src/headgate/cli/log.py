@@ -11,6 +11,7 @@ import click
 
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import find_catalog, stored_catalogs
+from headgate.catalog.change_words import check_kind
 from headgate.catalog.openings import head_pointer
 from headgate.cli.commit_words import CATALOG_POINTERS, described, is_about, sentence
 from headgate.cli.commits import newest, since, unseen
@@ -105,6 +106,8 @@ def log(  # noqa: PLR0913  as many as its options
     viewer: Viewer | ChangeViewer
     if changes:
         _refuse(pointer, "--pointer", "without --changes")
+        if kind is not None:
+            check_kind(kind)
         wanted = WantedChanges(realm, since, limit, within, name, kind)
         viewer = ChangeViewer(wanted, json=run.json)
     else:

@@ -120,6 +120,7 @@ def test_some_can_be_chosen(
     [
         (["--changes", "--pointer", "catalogs"], "--pointer can only be used without --changes"),
         (["--kind", "table"], "--kind can only be used with --changes"),
+        (["--changes", "--kind", "rolle"], "the nearest known one is 'role'"),
         (["--changes", "--since", "17"], "no cursor that was given out here"),
         (["--since", "now"], "'now' is no id of a commit"),
     ],

@@ -176,6 +176,9 @@ async def test_a_cursor_is_good_for_what_it_was_given_for(reader: Reader) -> Non
         ("since=17", 400, "no cursor that was given out here"),
         ("limit=0", 400, "limit is below 1"),
         ("limit=many", 400, "Expected `int`"),
+        ("kind=rolle", 400, "the nearest known one is 'role'"),
+        ("kind=zzz", 400, "there is no kind 'zzz'. Use one of table, view"),
+        ("sinse=now", 400, "the nearest known one is 'since'"),
         ("metalake=nowhere", 404, "Metalake does not exist: nowhere"),
     ],
 )
@@ -187,6 +190,15 @@ async def test_what_cannot_be_read_is_refused(
 
     assert answered == status
     assert said in answer["error"]["message"]
+
+
+async def test_a_body_is_refused_for_the_same_reasons(reader: Reader) -> None:
+    """Unknown kinds and unknown words."""
+    for body, said in ({"kind": "rolle"}, "is 'role'"), ({"sinse": "now"}, "field `sinse`"):
+        status, answer = await reader.ask(body=body)
+
+        assert status == 400
+        assert said in answer["error"]["message"]
 
 
 async def test_a_cursor_before_the_cut_is_gone(reader: Reader, node: Node) -> None:

@@ -10,6 +10,7 @@ from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.change_access import readable_changes
 from headgate.catalog.change_cursors import encode_cursor
 from headgate.catalog.change_records import Change
+from headgate.catalog.change_words import KINDS, check_kind, check_word
 from headgate.catalog.changes import BEGINNING, ChangeLog
 from headgate.catalog.lake import Lake
 from headgate.errors import BadRequest, LogCut, MetalakeNotFound
@@ -53,8 +54,9 @@ class ChangeList(msgspec.Struct, frozen=True):
 
 async def list_changes(services: ChangeServices, request: Request) -> Response:
     """The changes that the query asks for."""
-    given = {name: request.first(name) for name in ChangeQuery.__struct_fields__}
-    named = {name: text for name, text in given.items() if text}
+    for name in request.query:
+        check_word("parameter", name, ChangeQuery.__struct_fields__)
+    named = {name: text for name in request.query if (text := request.first(name))}
     try:
         query = msgspec.convert(named, ChangeQuery, strict=False)
     except msgspec.ValidationError as error:
@@ -70,6 +72,8 @@ async def search_changes(services: ChangeServices, request: Request) -> Response
 async def _answer(services: ChangeServices, request: Request, query: ChangeQuery) -> Response:
     if query.limit < 1:
         raise BadRequest("Cannot read the changes", why="limit is below 1", fix="Ask for some")
+    if query.kind:
+        check_kind(query.kind)
     caller = await services.authenticate(request)
     request.principal = caller.name
     call = Call(CatalogName(query.metalake, ""), caller, request=request.id)
@@ -96,7 +100,9 @@ ROUTES = (
             Parameter("since", description="`next` of an earlier answer, `oldest`, or `now`"),
             Parameter("limit", int, description="How many at most"),
             Parameter("metalake", description="Only changes of this metalake"),
-            Parameter("kind", description="Only changes of this kind of thing, as `table`"),
+            Parameter(
+                "kind", description=f"Only changes of this kind of thing: {', '.join(KINDS)}"
+            ),
         ),
         response=ChangeList,
         errors=_FAILS,
