@@ -2,21 +2,14 @@
 
 from collections.abc import Iterable
 
-import msgspec
-
 from headgate.access.objects import IN_SCHEMA
 from headgate.access.objects import ObjectType as T
 from headgate.access.privileges import Privilege
 from headgate.catalog import grants, owners, principals, roles
-from headgate.catalog.compiling import DISABLED
-from headgate.catalog.entities import UserEntity
-from headgate.catalog.guards import PRINCIPALS
 from headgate.catalog.metalakes import switch_metalake
-from headgate.catalog.naming import ROOT, USERS, NamesDraft, id_bytes
 from headgate.catalog.objects import ObjectName
 from headgate.catalog.principals import USER, New, Sort
 from headgate.catalog.privilege_checks import Terms, Wanted
-from headgate.kernel.draft import Draft
 from headgate.testing.access_model import AccessModel, Path, Principal, Role, Thing
 from tests.authorization.guarded import ADMIN, GuardedNode
 from tests.unit.catalog.lakes import CATALOG, METALAKE, new_table, new_view
@@ -52,21 +45,7 @@ class Clerk:
 
     async def switch_user(self, name: str, *, on: bool) -> None:
         """Switch a user off or on."""
-
-        def attempt(draft: Draft) -> None:
-            names = NamesDraft(draft)
-            entry = names.find(ROOT, USERS, name)
-            assert entry is not None
-            old = draft.fetch(entry.object, UserEntity)
-            new = draft.stage(msgspec.structs.replace(old, enabled=on))
-            names.put(ROOT, USERS, name, msgspec.structs.replace(entry, object=new))
-            if on:
-                draft.index(DISABLED).remove(id_bytes(entry.id))
-            else:
-                draft.index(DISABLED).put(id_bytes(entry.id), b"")
-            draft.discard(entry.object)
-
-        await (await self.node.metalake()).commit(PRINCIPALS, attempt)
+        await principals.set_enabled(await self.node.metalake(), name, enabled=on)
         self.model.users[name].is_on = on
 
     async def switch_metalake(self, *, on: bool) -> None:

@@ -144,7 +144,7 @@ class Hunt:
         """A user is switched off, or on."""
         name = self._random.choice(USERS)
         user = self.model.users.get(name)
-        if user is None:
+        if user is None or self.model.metalake.owner is user:
             return ""
         await self.clerk.switch_user(name, on=not user.is_on)
         return f"switch {name}"

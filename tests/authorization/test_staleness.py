@@ -26,11 +26,11 @@ from tests.authorization.sites import Mode, Place, Site, processes
 from tests.conftest import FULL
 from tests.seeds import draw_seed
 
-CHECKS = 100_000 if FULL else 1_500
+CHECKS = 100_000 if FULL else 1_000
 CHECKS_PER_CHANGE = 10
 CHANGES_MEANWHILE = 3_000 if FULL else 60
 CHECKERS = 4
-HTTP_CHECKS = 10_000 if FULL else 300
+HTTP_CHECKS = 10_000 if FULL else 200
 MUTANT_CHECKS = 20_000
 
 
