@@ -17,7 +17,7 @@ from headgate.catalog.calls import Caller
 from headgate.catalog.compiling import Compiled, KnownRoles, Rights, RoleGrants, compile_access
 from headgate.catalog.identities import IDENTITIES_KEY, Identities
 from headgate.catalog.rights_changes import Changed, changed_rights
-from headgate.errors import Forbidden, ObjectNotFound
+from headgate.errors import ObjectNotFound
 from headgate.kernel.index import open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.records import EMPTY, PointerKey
@@ -30,6 +30,7 @@ ROOT, PRINCIPALS, PRINCIPAL_ROLES, GRANTS = RIGHTS = (
     "grants",
 )
 """The pointers of a realm that rights depend on."""
+_ALL = Compiled(EVERYTHING, frozenset())
 ACCESS, ROLE = "access", "role"
 """What the cache holds of a realm: of each caller what it may do, of each role what it grants."""
 
@@ -95,24 +96,20 @@ class Guard:
             return caller
         return await self._identities.confirmed(caller, identities)
 
-    async def access(self, caller: Caller, realm: str, values: Sequence[int | None]) -> Access:
+    async def rights_of(self, caller: Caller, realm: str, values: Sequence[int | None]) -> Compiled:
         """What a caller may do, by the values of the pointers of `keys`."""
         if caller.is_server or not values:
-            return EVERYTHING
+            return _ALL
         caller = await self.confirmed(caller, values[0])
         if not self.is_on:
-            return EVERYTHING
+            return _ALL
         known = await self._current(realm, tuple(values[1:]))
         found = cast("Compiled | None", self.cache.get((realm, ACCESS, caller)))
         if found is None:
             found = await self._compile(known, caller)
         else:
             self.reused += 1
-        if found.why:
-            raise Forbidden(
-                f"User '{caller.name}' is not authorized to use this metalake", why=found.why
-            )
-        return found.access
+        return found
 
     def outsider(self, caller: Caller) -> Access:
         """What a caller may do where there is no metalake."""

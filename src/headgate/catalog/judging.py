@@ -28,10 +28,24 @@ class Judge:
     ) -> Access:
         """What a caller may do in a metalake; refused if it is nobody there."""
         try:
-            return await guard.access(call.caller, realm, values)
+            found = await guard.rights_of(call.caller, realm, values)
         except (Forbidden, NotAuthenticated) as refused:
             self._record(LOAD_METALAKE, call, (), refused.why or str(refused))
             raise
+        if found.why:
+            self._record(LOAD_METALAKE, call, (), found.why)
+            raise _no_user(call)
+        return found.access
+
+    def miss_metalake(self, guard: Guard, call: Call) -> None:
+        """Refuse who may not be told that there is no such metalake.
+
+        Service admins may, because they make them. Others hear what they would hear if there were
+        one that they are no user of.
+        """
+        if guard.is_on and not (call.caller.is_server or guard.is_admin(call.caller)):
+            self._record(LOAD_METALAKE, call, (), "there is no such metalake")
+            raise _no_user(call)
 
     def check(
         self,
@@ -72,3 +86,12 @@ class Judge:
                 caller.groups,
             )
         )
+
+
+def _no_user(call: Call) -> Forbidden:
+    return Forbidden(
+        f"User '{call.caller.name}' is not authorized to use the metalake "
+        f"'{call.catalog.metalake}'",
+        why="it is no user of it, or there is none",
+        fix="Ask its owner, or a service admin, to add you",
+    )

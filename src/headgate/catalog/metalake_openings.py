@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from headgate.access.decisions import Access, Scope, permits, weigh
-from headgate.access.rules import LOAD_METALAKE, Rule
+from headgate.access.rules import Rule
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.compiling import METALAKE_MARK
 from headgate.catalog.entities import MetalakeEntity
@@ -192,8 +192,8 @@ class MetalakeOpenings:
     async def _refuse(self, call: Call, judge: Judge) -> None:
         """Who may not know which metalakes there are is not told that there is none."""
         [identities] = await self._kernel.pointers.read([IDENTITIES_KEY])
-        access = self._guard.outsider(await self._guard.confirmed(call.caller, identities))
-        judge.check(LOAD_METALAKE, access, access.base, call, ())
+        await self._guard.confirmed(call.caller, identities)
+        judge.miss_metalake(self._guard, call)
 
 
 def is_there(realm: Realm) -> bool:

@@ -286,13 +286,13 @@ class Openings:
     async def _check_may_know(self, call: Call, why: HeadgateError) -> None:
         """Refuse who may not know that there is no such metalake or catalog, or that it is off."""
         [identities] = await self._kernel.pointers.read([IDENTITIES_KEY])
-        caller = await self.guard.confirmed(call.caller, identities)
+        await self.guard.confirmed(call.caller, identities)
         if isinstance(why, MetalakeNotFound):
-            access = self.guard.outsider(caller)
-        else:
-            realm = await _realm_of(await self._realms(), call.catalog)
-            values = await self._kernel.pointers.read_together(self.guard.keys(realm), None)
-            access = await self.judge.admit(self.guard, call, realm, values)
+            self.judge.miss_metalake(self.guard, call)
+            return
+        realm = await _realm_of(await self._realms(), call.catalog)
+        values = await self._kernel.pointers.read_together(self.guard.keys(realm), None)
+        access = await self.judge.admit(self.guard, call, realm, values)
         if not isinstance(why, MetalakeNotInUse):  # all its users may know that
             self.judge.check(LOAD_CATALOG, access, access.base, call, (call.catalog.catalog,))
 

@@ -157,7 +157,7 @@ async def test_rights_of_many_states_at_a_time_are_never_mixed_up(
 
     async def check(at: int, user: str) -> None:
         state, holders = states[at]
-        access = await guard.access(Caller(user), realm, state)
+        access = (await guard.rights_of(Caller(user), realm, state)).access
         assert bool(access.roles) == (user in holders), (at, user)
 
     for _ in range(10_000):  # whatever is fetched has to be waited for
@@ -197,7 +197,7 @@ async def test_who_is_held_up_leaves_nothing_wrong_behind(
     new = await staffed.lake.kernel.pointers.read(guard.keys(realm))
 
     async def rights_by(state: Vector) -> object:
-        return (await guard.access(Caller("ann"), realm, state)).grants
+        return (await guard.rights_of(Caller("ann"), realm, state)).access.grants
 
     by_old = await rights_by(old)
     guard.cache.invalidate_prefix(())
@@ -299,4 +299,4 @@ async def _roles_of_ann(node: Guarded, realm: RealmHandle) -> int:
     """How many roles ann has there at the next request."""
     guard = guard_of(node)
     values = await node.lake.kernel.pointers.read(guard.keys(realm.id))
-    return len((await guard.access(Caller("ann"), realm.id, values)).roles)
+    return len((await guard.rights_of(Caller("ann"), realm.id, values)).access.roles)

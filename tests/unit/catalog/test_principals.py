@@ -206,7 +206,7 @@ async def test_a_user_that_is_switched_off_is_refused(guarded: Guarded, other: G
 
     assert added.entity == UserEntity(False, "", added.entity.created_ms, OWNER)
     for node in (guarded, other):
-        with pytest.raises(Forbidden, match="switched off"):
+        with pytest.raises(Forbidden, match="it is no user of it, or there is none"):
             await node.metalake("anna")
 
 

@@ -224,11 +224,25 @@ async def test_only_service_admins_make_metalakes(guarded: Control) -> None:
 async def test_who_is_no_user_of_a_metalake_is_not_told_whether_it_is_there(
     guarded: Control, method: str, body: object, name: str
 ) -> None:
-    """403 for a metalake of others, and 403 for none."""
+    """403 for a metalake of others, and 403 for none, in the same words."""
     await guarded.done("POST", "/api/metalakes", NEW, user=ADMIN)
-    answer = await guarded.send(method, name, body, user="ann")
+    for path in (name, f"{name}/catalogs/main/schemas") if method == "GET" else (name,):
+        answer = await guarded.send(method, path, body, user="ann")
 
-    assert answer.error == (403, 1008, "ForbiddenException")
+        assert answer.error == (403, 1008, "ForbiddenException")
+        assert answer.json["message"] == (
+            f"User 'ann' is not authorized to use the metalake '{name}': it is no user of it, or "
+            "there is none. Ask its owner, or a service admin, to add you"
+        )
+
+
+async def test_a_service_admin_is_told_that_there_is_no_metalake(guarded: Control) -> None:
+    """It may make one of that name, so it may know."""
+    missing = (404, 1003, "NoSuchMetalakeException")
+
+    for path in ("nowhere", "nowhere/catalogs", "nowhere/catalogs/main/schemas"):
+        assert (await guarded.get(path, user=ADMIN)).error == missing
+    assert (await guarded.done("DELETE", "nowhere", user=ADMIN))["dropped"] is False
 
 
 async def test_users_see_their_metalake_and_only_its_owner_changes_it(guarded: Control) -> None:
