@@ -99,7 +99,9 @@ def log(  # noqa: PLR0913  as many as its options
     shown as / without --json. Bytes that are no UTF-8 are shown as escapes.
 
     With --changes --json each operation is an object on a line of its own. The last of those that
-    were found together has a member `next`: the cursor for --since to go on behind it.
+    were found together has a member `next`: the cursor for --since to go on behind it. Without
+    --follow the last line always has it; it has nothing else if nothing was found, so that
+    `--since now` gives a cursor to begin with.
     """
     default = run.settings[BOOTSTRAP_METALAKE]
     within = None if catalog is None else _catalog_name(catalog, default)

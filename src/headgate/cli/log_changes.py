@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 import click
@@ -52,41 +52,47 @@ class ChangeViewer:
         """How the positions begin that are shown."""
 
     async def show(self, kernel: Kernel) -> None:
-        """Print what is there now: the last ones, or the first behind a cursor."""
+        """Print what is there now: the last ones, or the first behind a cursor.
+
+        The last line of JSON has the cursor to go on with, also if there is nothing else to say.
+        """
         log, wanted = ChangeLog(kernel), self._wanted
+        cursor = await self._begin(kernel, log, wanted.since or BEGINNING)
         if wanted.since is None:
-            await self._show_last(log, await self._begin(kernel, log, BEGINNING))
-            return
-        cursor = await self._begin(kernel, log, wanted.since)
-        async for page in self._pages(log, cursor, wanted.limit):
-            self._print(page.changes, page.next)
+            page = await self._show_last(log, cursor)
+        else:
+            async for page in self._pages(log, cursor, wanted.limit):
+                self._print(page)
+        if self._json and not page.changes:
+            click.echo(to_json({"next": encode_cursor(page.next)}))
 
     async def follow(self, kernel: Kernel) -> None:
         """Print what comes, and before it what came behind a cursor, until stopped."""
         log, wanted = ChangeLog(kernel), self._wanted
         if wanted.since is None and wanted.limit is not None:
-            cursor = await self._show_last(log, await self._begin(kernel, log, BEGINNING))
+            cursor = (await self._show_last(log, await self._begin(kernel, log, BEGINNING))).next
         else:
             cursor = await self._begin(kernel, log, wanted.since or PRESENT)
         while True:
             async for page in self._pages(log, cursor):
-                self._print(page.changes, page.next)
+                self._print(page)
                 cursor = page.next
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _show_last(self, log: ChangeLog, cursor: Cursor) -> Cursor:
-        """Print the last ones; the cursor behind them."""
+    async def _show_last(self, log: ChangeLog, cursor: Cursor) -> ChangePage:
+        """Print the last ones, as if they were one page."""
         last: deque[Change] = deque(maxlen=self._wanted.limit or LAST_CHANGES)
         async for page in self._pages(log, cursor):
             last += page.changes
             cursor = page.next
-        self._print(list(last), cursor)
-        return cursor
+        shown = ChangePage(list(last), cursor, more=False)
+        self._print(shown)
+        return shown
 
     async def _pages(
         self, log: ChangeLog, cursor: Cursor, limit: int | None = None
     ) -> AsyncIterator[ChangePage]:
-        """What is there now behind a cursor; `limit` is that of all pages together."""
+        """What is there now behind a cursor, at least one page; `limit` is that of all together."""
         more = True
         while more and limit != 0:
             page = await log.page(cursor, limit or CHANGES_MAX, self._is_wanted)
@@ -111,12 +117,12 @@ class ChangeViewer:
         name = self._wanted.realm
         return "" if name is None else (await kernel.realms.get(name)).id
 
-    def _print(self, changes: Sequence[Change], next: Cursor) -> None:
-        for at, change in enumerate(changes, start=1):
+    def _print(self, page: ChangePage) -> None:
+        for at, change in enumerate(page.changes, start=1):
             if not self._json:
                 click.echo(sentence(change))
                 continue
             line = msgspec.to_builtins(change)
-            if at == len(changes):
-                line["next"] = encode_cursor(next)
+            if at == len(page.changes):
+                line["next"] = encode_cursor(page.next)
             click.echo(to_json(line))

@@ -86,10 +86,38 @@ def test_scripts_go_on_where_they_were(capsys: Capture, store: list[str]) -> Non
     """The last line of a batch has the cursor behind it."""
     first = lines(capsys, "--since", "oldest", "--limit", "2", *store)
     rest = lines(capsys, "--since", first[-1]["next"], *store)
-    nothing = lines(capsys, "--since", rest[-1]["next"], *store)
 
     assert told(first) + told(rest) == MADE
-    assert nothing == lines(capsys, "--since", "now", *store) == []
+
+
+def test_a_cursor_is_given_also_where_there_is_nothing_to_show(
+    capsys: Capture, store: list[str], tmp_path: Path
+) -> None:
+    """To begin with, behind the last record, and where a filter lets nothing pass."""
+
+    async def go_on() -> None:
+        async with open_kernel(load(flags={"data": str(tmp_path)})) as kernel:
+            await new_catalog(kernel, "more")
+
+    [*_, last] = lines(capsys, *store)
+    nothing = [
+        lines(capsys, "--since", since, *wanted, *store)
+        for since in ("now", last["next"])
+        for wanted in ([], ["--kind", "view"])
+    ]
+    nothing.append(lines(capsys, "--kind", "view", *store))
+    asyncio.run(go_on())
+
+    for [only] in nothing:
+        assert list(only) == ["next"]
+        assert len(lines(capsys, "--since", only["next"], *store)) == len(MADE) - 1
+
+
+def test_people_are_shown_no_cursor(capsys: Capture, store: list[str]) -> None:
+    """Nothing is nothing."""
+    assert run(["log", "--changes", "--since", "now", *store]) == 0
+
+    assert not capsys.readouterr().out
 
 
 def test_the_last_ones_are_shown_unless_asked_otherwise(capsys: Capture, store: list[str]) -> None:
