@@ -192,6 +192,7 @@ GRAVITINO = {
     "dropView": _drops("views", T.VIEW),
     **_principals("user"),
     **_principals("group"),
+    "switchUser": Operation("PATCH", f"{LAKE_URL}/users/target", (), lambda _: {"enabled": True}),
     "bulkAddUsers": Operation(
         "POST",
         f"/api/bulk/metalakes/{METALAKE}/users/add",

@@ -1,4 +1,4 @@
-"""Users and groups of a metalake: added, looked at, removed.
+"""Users and groups of a metalake: added, looked at, switched off, removed.
 
 Who is in a group is told by whoever vouches for the caller; here it is only what roles are given to
 and what can own something. Ids are never used again: whoever is added under the name of somebody
@@ -8,6 +8,8 @@ who was removed has none of the rights of that one.
 import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from headgate.access import rules
 from headgate.access.rules import Rule, Standing
@@ -204,6 +206,34 @@ async def describe_all(
     ]
 
 
+async def set_enabled(metalake: OpenedMetalake, name: str, *, enabled: bool) -> Principal:
+    """Switch a user off, who is refused everywhere from then on, or on again with its rights."""
+    metalake.require(rules.CHANGE_USERS, names=(name,))
+
+    def attempt(draft: Draft) -> Entry:
+        names = NamesDraft(draft)
+        entry = names.find(ROOT, USERS, name)
+        if entry is None:
+            raise absent(metalake, USER, name)
+        old = draft.fetch(entry.object, UserEntity)
+        if old.enabled == enabled:
+            return entry
+        if not enabled and entry.id == metalake.root.owner:
+            raise _owning(metalake, USER, name, "switch off")
+        new = draft.stage(msgspec.structs.replace(old, enabled=enabled))
+        names.put(ROOT, USERS, name, msgspec.structs.replace(entry, object=new))
+        if enabled:
+            draft.index(DISABLED).remove(id_bytes(entry.id))
+        else:
+            draft.index(DISABLED).put(id_bytes(entry.id), b"")
+        draft.discard(entry.object)
+        draft.note(metalake.call.note("enable" if enabled else "disable", "user", [name]))
+        return msgspec.structs.replace(entry, object=new)
+
+    entry = await metalake.commit(PRINCIPALS, attempt)
+    return await describe(metalake, USER, Named(name, entry))
+
+
 async def remove_principal(metalake: OpenedMetalake, sort: Sort, name: str) -> bool:
     """Take a user or group out of a metalake; False if it is not there.
 
@@ -230,11 +260,7 @@ async def _remove(metalake: OpenedMetalake, sort: Sort, name: str) -> bool:
         if entry is None:
             return None
         if entry.id == owner:
-            raise BadRequest(
-                f"Cannot remove {sort.word} {name} from metalake {metalake.name}",
-                why="it owns the metalake",
-                fix="Give the metalake another owner first",
-            )
+            raise _owning(metalake, sort, name, "remove")
         names.remove(ROOT, sort.group, name, entry)
         draft.index(DISABLED).remove(id_bytes(entry.id))
         draft.discard(entry.object)
@@ -273,6 +299,15 @@ async def principal_of(principals: HeadView, id: int) -> tuple[Sort, str] | None
     """Whether an id is of a user or a group, and its name; None if it is no more."""
     place = await look(principals.index(IDS), lambda tree: place_of(tree, id))
     return None if place is None else (SORTS[place.group], place.name)
+
+
+def _owning(metalake: OpenedMetalake, sort: Sort, name: str, do: str) -> BadRequest:
+    """A metalake is never left without somebody who can act for it."""
+    return BadRequest(
+        f"Cannot {do} {sort.word} {name} of metalake {metalake.name}",
+        why="it owns the metalake",
+        fix="Give the metalake another owner first",
+    )
 
 
 def absent(metalake: OpenedMetalake, sort: Sort, name: str) -> NotFound:

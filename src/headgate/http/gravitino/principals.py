@@ -15,6 +15,12 @@ class AddUser(Payload, frozen=True):
     enabled: bool | None = None
 
 
+class SwitchUser(Payload, frozen=True):
+    """Whether a user of a metalake is let in."""
+
+    enabled: bool
+
+
 class AddGroup(Payload, frozen=True):
     """A group that is to have roles."""
 

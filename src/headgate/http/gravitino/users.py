@@ -10,6 +10,7 @@ from headgate.http.gravitino.principals import (
     MetalakeUser,
     MetalakeUserAnswer,
     Removed,
+    SwitchUser,
     new_of,
     user_of,
 )
@@ -52,6 +53,14 @@ async def load_user(service: Gravitino, request: Request) -> Response:
     return json_response(200, MetalakeUserAnswer(user=user_of(user)))
 
 
+async def switch_user(service: Gravitino, request: Request) -> Response:
+    """Switch a user off or on: Headgate's addition, Gravitino tells it only of new ones."""
+    enabled = decode(request, SwitchUser).enabled
+    metalake = await guarded_metalake(service, request)
+    user = await principals.set_enabled(metalake, segment(request, "user"), enabled=enabled)
+    return json_response(200, MetalakeUserAnswer(user=user_of(user)))
+
+
 async def remove_user(service: Gravitino, request: Request) -> Response:
     """Take somebody out of a metalake."""
     metalake = await guarded_metalake(service, request)
@@ -91,6 +100,17 @@ ROUTES = (
         response=MetalakeUserAnswer,
         errors=(*WHERE_RIGHTS_ARE_CHECKED, errors.UserNotFound),
         rule=rules.LOAD_USER,
+    ),
+    write(
+        "PATCH",
+        ONE_USER,
+        switch_user,
+        "switchUser",
+        "Switch a user of a metalake off or on (not in Gravitino); its owner stays on",
+        request=SwitchUser,
+        response=MetalakeUserAnswer,
+        errors=(*WHERE_RIGHTS_ARE_CHECKED, errors.BadRequest, errors.UserNotFound),
+        rule=rules.CHANGE_USERS,
     ),
     write(
         "DELETE",

@@ -195,3 +195,16 @@ async def test_a_bulk_request_is_refused_as_a_whole(guarded: Control, control: C
 
     assert (await guarded.post(f"{BULK}/add", body, user="plain")).status == 403
     assert (await control.post(f"{BULK}/add", body)).status == 405
+
+
+async def test_a_user_is_switched_off_and_on(guarded: Control) -> None:
+    """The answer is the user; nothing but a yes or no is understood."""
+    await done(guarded, "POST", "users", {"name": "anna"})
+    for on in (False, True):
+        user = (await done(guarded, "PATCH", "users/anna", {"enabled": on}))["user"]
+        assert user == (await done(guarded, "GET", "users/anna"))["user"]
+        assert user["enabled"] is on
+
+    for body in ({}, {"enabled": None}, {"enabled": "no"}):
+        refused = await guarded.send("PATCH", "default/users/anna", body, user=ADMIN)
+        assert refused.error == (400, 1001, "IllegalArgumentException")
