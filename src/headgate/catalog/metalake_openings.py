@@ -1,6 +1,6 @@
 """Opening a metalake for one request: one read of all pointers that its control plane rests on."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
@@ -31,7 +31,7 @@ from headgate.kernel.realms import (
 )
 from headgate.kernel.records import EMPTY, PointerKey
 from headgate.kernel.system import SYSTEM_REALM
-from headgate.limits import OPENINGS_KNOWN_MAX
+from headgate.limits import METALAKES_AT_ONCE, OPENINGS_KNOWN_MAX
 
 R = TypeVar("R")
 
@@ -74,10 +74,11 @@ class OpenedMetalake(NamedTuple):
         scopes: Iterable[Scope] = (),
         standing: int = 0,
         names: tuple[str, ...] = (),
+        shown: str = "",
     ) -> None:
         """Refuse the call unless this rule permits it on the last of these, below the metalake."""
         weight = weigh(self.access, scopes)
-        self.judge.check(rule, self.access, weight, self.call, names, standing)
+        self.judge.check(rule, self.access, weight, self.call, names, standing, shown)
 
     def may(self, rule: Rule, scopes: Iterable[Scope] = (), standing: int = 0) -> bool:
         """Whether the rule permits it, without refusing anything."""
@@ -146,12 +147,26 @@ class MetalakeOpenings:
 
         That it is no user of the others is no refusal: it did not ask for them.
         """
-        unheard = self._judge.unheard()
-        found = []
-        for realm in await self._kernel.realms.list():
-            named = call._replace(catalog=CatalogName(realm.name, ""))
-            with suppress(Forbidden, MetalakeNotFound):
-                opened = await self._open(named, unheard, inactive=True)
+        realms = list(filter(is_there, await self._kernel.realms.list()))
+        found: list[OpenedMetalake] = []
+        for at in range(0, len(realms), METALAKES_AT_ONCE):
+            found += await self._known_of(call, realms[at : at + METALAKES_AT_ONCE])
+        return found
+
+    async def _known_of(self, call: Call, realms: Sequence[Realm]) -> list[OpenedMetalake]:
+        """Those that the caller is a user of; the pointers of all are read together."""
+        unheard, found = self._judge.unheard(), []
+        all_keys = tuple(dict.fromkeys(key for realm in realms for key in self._keys(realm.id)))
+        vector = await self._validation.reader(call).read_together(all_keys, None)
+        values = dict(zip(all_keys, vector, strict=True))
+        for realm in realms:
+            still, keys = await self._find(values[REALMS_KEY], realm.name), self._keys(realm.id)
+            if still is None or still.id != realm.id:
+                continue  # it was dropped or renamed since
+            named = call._replace(catalog=CatalogName(still.name, ""))
+            heads = Heads(self._validation.usual, keys, [values[key] for key in keys])
+            with suppress(Forbidden):
+                opened = await self._opened(named, still, heads, unheard)
                 found.append(opened._replace(judge=self._judge))
         return found
 
