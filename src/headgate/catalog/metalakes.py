@@ -78,6 +78,19 @@ async def create_metalake(
         raise _exists(name) from error
 
 
+async def found_metalake(kernel: Kernel, name: str, by: str) -> Realm:
+    """A new metalake that has no users yet, and no owner. A crash leaves one to be activated."""
+
+    def describe(draft: Draft) -> None:
+        entity = MetalakeEntity(created_ms=draft.now_ms, created_by=by)
+        draft.mark(METALAKE_MARK, draft.stage(entity))
+
+    realm = await kernel.realms.reserve(name, by=by)
+    await kernel.realms.set_up(realm)
+    await kernel.realms.fill(realm.id, ROOT_POINTER, describe)
+    return await kernel.realms.move(realm.id, RealmState.ACTIVE, by=by)
+
+
 async def _reserve(kernel: Kernel, name: str, by: str) -> Realm:
     """A realm of this name, also if somebody began to make one and did not finish."""
     try:

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import click
 
-from headgate.catalog.catalogs import stored_catalogs
+from headgate.catalog.catalogs import OPERATOR, stored_catalogs
+from headgate.catalog.metalakes import found_metalake
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
@@ -44,7 +45,7 @@ def list_(run: Run) -> None:
 @shared
 def create(run: Run, name: str) -> None:
     """Create a realm and make it ACTIVE."""
-    made = with_kernel(run, lambda kernel: kernel.realms.create(name), writable=True)
+    made = with_kernel(run, lambda kernel: found_metalake(kernel, name, OPERATOR), writable=True)
     _answer(run, made, "created")
 
 
@@ -53,7 +54,9 @@ def create(run: Run, name: str) -> None:
 @shared
 def activate(run: Run, name: str) -> None:
     """Let an INACTIVE realm serve requests again. NAME is its name or id."""
-    moved = with_kernel(run, lambda kernel: kernel.realms.activate(name), writable=True)
+    moved = with_kernel(
+        run, lambda kernel: kernel.realms.activate(name, by=OPERATOR), writable=True
+    )
     _answer(run, moved, "activated")
 
 
@@ -62,7 +65,9 @@ def activate(run: Run, name: str) -> None:
 @shared
 def deactivate(run: Run, name: str) -> None:
     """Stop serving requests of an ACTIVE realm, on all nodes. NAME is its name or id."""
-    moved = with_kernel(run, lambda kernel: kernel.realms.deactivate(name), writable=True)
+    moved = with_kernel(
+        run, lambda kernel: kernel.realms.deactivate(name, by=OPERATOR), writable=True
+    )
     _answer(run, moved, "deactivated")
 
 
@@ -80,7 +85,9 @@ def purge(run: Run, *, name: str, yes: bool) -> None:
         click.echo("Nothing is deleted.", err=True)
         click.get_current_context().exit(1)
     progress = None if run.json else counter(f"purging realm {printable(name)}")
-    purged = with_kernel(run, lambda kernel: kernel.realms.purge(name, progress), writable=True)
+    purged = with_kernel(
+        run, lambda kernel: kernel.realms.purge(name, progress, by=OPERATOR), writable=True
+    )
     if progress:
         click.echo(err=True)
     if run.json:

@@ -128,27 +128,29 @@ class Realms:
 
         return await self._committer.commit(REALMS_KEY, attempt)
 
-    async def activate(self, name: str) -> Realm:
+    async def activate(self, name: str, *, by: str = "") -> Realm:
         """Let a realm serve requests: an INACTIVE one again, one that was being created at last."""
         realm = await self.get(name)
         if realm.state is _S.LOADING:
             raise _unfinished(realm)
         if realm.state in {_S.CREATED, _S.INITIALIZING}:
             return await self._complete(realm)
-        return await self.move(realm.id, _S.ACTIVE)
+        return await self.move(realm.id, _S.ACTIVE, by=by)
 
-    async def deactivate(self, name: str) -> Realm:
+    async def deactivate(self, name: str, *, by: str = "") -> Realm:
         """Switch a realm off, on every node with its next request."""
         realm = await self.get(name)
         if realm.state in {_S.INITIALIZING, _S.LOADING}:
             raise _unfinished(realm)
-        return await self.move(realm.id, _S.INACTIVE)
+        return await self.move(realm.id, _S.INACTIVE, by=by)
 
-    async def purge(self, name: str, progress: Callable[[int], None] | None = None) -> Realm:
+    async def purge(
+        self, name: str, progress: Callable[[int], None] | None = None, *, by: str = ""
+    ) -> Realm:
         """Delete all data of a realm. May be repeated after a crash."""
         realm = await self.get(name)
         if realm.state is not _S.PURGED:
-            await self.move(realm.id, _S.PURGING)
+            await self.move(realm.id, _S.PURGING, by=by)
         await self._delete_data(realm, progress)
         return await self.move(realm.id, _S.PURGED)
 

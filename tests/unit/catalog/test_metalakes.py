@@ -10,6 +10,7 @@ from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.catalog_places import CatalogPlaces
 from headgate.catalog.catalogs import list_catalogs
 from headgate.catalog.change_records import records_of
+from headgate.catalog.changes import ChangeLog
 from headgate.catalog.compiling import METALAKE_MARK, OWNER_MARK
 from headgate.catalog.entities import MetalakeEntity
 from headgate.catalog.lake import Lake
@@ -43,6 +44,7 @@ from headgate.errors import (
 )
 from headgate.kernel.realms import DROPPED, REALMS_KEY, RealmState
 from headgate.limits import HALF_MADE_MS_MAX
+from tests.unit.catalog.change_pages import since, told
 from tests.unit.catalog.lakes import Node, World
 
 ANN = Caller("ann")
@@ -189,6 +191,19 @@ async def test_a_switch_is_seen_on_every_node_at_the_next_request(world: World) 
         else:
             with pytest.raises(MetalakeNotInUse, match="not in use: shop: it was switched off"):
                 await other.lake.open_metalake(SHOP)
+
+
+async def test_a_rename_with_other_changes_is_told_as_two(node: Node) -> None:
+    """They are kept in two places, and each has a log of its own."""
+    await make(node.lake)
+    cursor = await ChangeLog(node.kernel).now()
+    opened = await node.lake.open_metalake(SHOP)
+    await alter_metalake(node.lake, opened, lambda _: MetalakeEntity("other"), "store")
+
+    assert told(await since(node.kernel, cursor)) == [
+        ("rename", "metalake", ("shop",)),
+        ("alter", "metalake", ("store",)),
+    ]
 
 
 async def test_a_rename_that_is_refused_changes_nothing(world: World) -> None:

@@ -36,6 +36,22 @@ def switched_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str
     return store
 
 
+def test_the_change_log_names_the_operator(
+    switched_off: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever works with the command line is nobody else."""
+    assert run(["realm", "activate", "old", *switched_off]) == 0
+    capsys.readouterr()
+    assert run(["log", "--changes", "--kind", "metalake", "--json", *switched_off]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    assert [(one["do"], one["by"]) for one in records] == [
+        ("create", "operator"),
+        ("disable", "operator"),
+        ("enable", "operator"),
+    ]
+
+
 def test_a_purge_says_where_files_are_left(
     switched_off: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

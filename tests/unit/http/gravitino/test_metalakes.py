@@ -5,6 +5,8 @@ from urllib.parse import quote
 import pytest
 
 from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.catalogs import OPERATOR
+from headgate.catalog.metalakes import found_metalake
 from headgate.catalog.principals import insert_creator
 from tests.unit.http.gravitino.control import ADMIN, Control
 
@@ -52,6 +54,24 @@ async def test_the_metalake_that_a_store_begins_with_can_be_loaded(control: Cont
     assert loaded["properties"] == {"in-use": "true"}
     assert loaded["audit"]["creator"]
     assert loaded["audit"]["createTime"] > "2000"
+
+
+async def test_a_metalake_of_an_operator_says_so(control: Control) -> None:
+    """The audit names who made it, not nobody."""
+    await found_metalake(control.lake.kernel, "team2", OPERATOR)
+    loaded = (await control.done("GET", "team2"))["metalake"]
+
+    assert loaded["audit"]["creator"] == "operator"
+    assert set(loaded["audit"]) == {"creator", "createTime"}
+
+
+async def test_an_operator_s_metalake_belongs_to_service_admins(guarded: Control) -> None:
+    """It has no owner until they give it one, and nobody else may even see it."""
+    await found_metalake(guarded.lake.kernel, "team2", OPERATOR)
+
+    assert (await guarded.get("team2", user="ann")).status == 403
+    await guarded.done("POST", "team2/users", {"name": "ann"}, user=ADMIN)
+    await guarded.done("GET", "team2", user="ann")
 
 
 async def test_metalakes_are_listed_whether_or_not_they_are_in_use(control: Control) -> None:
@@ -198,7 +218,9 @@ async def test_a_metalake_is_dropped_by_force_with_all_that_it_holds(control: Co
 async def test_only_service_admins_make_metalakes(guarded: Control) -> None:
     """Where rights are checked; whoever made one is its user and its owner."""
     forbidden = (403, 1008, "ForbiddenException")
-    assert (await guarded.post("/api/metalakes", NEW, user="ann")).error == forbidden
+    refused = await guarded.post("/api/metalakes", NEW, user="ann")
+    assert refused.error == forbidden
+    assert "on the server: it needs to be a service admin" in refused.json["message"]
     await guarded.done("POST", "/api/metalakes", NEW, user=ADMIN)
 
     listed = await guarded.done("GET", "/api/metalakes", user="ann")
