@@ -147,6 +147,18 @@ async def test_staging_a_table_elsewhere_hands_out_nothing(
     assert await world.state() == before
 
 
+async def test_whose_a_location_is_is_told_to_those_who_may_know_it(clerk: Clerk) -> None:
+    """Others only hear that it is taken."""
+    location = (await metadata(clerk, THEIRS_TABLE))["location"]
+    new = {**new_table("new"), "location": location}
+
+    hidden = await ask(clerk, "POST", "namespaces/mine/tables", new)
+    await clerk.grant("r", THEIRS, Right.SELECT_TABLE)
+    known = await ask(clerk, "POST", "namespaces/mine/tables", new)
+    assert (hidden.status, known.status) == (409, 409)
+    assert ["theirs.t lies" in str(heard.json) for heard in (hidden, known)] == [False, True]
+
+
 async def test_changing_only_where_metadata_goes_is_looked_at_too(
     world: GuardedWorld, clerk: Clerk
 ) -> None:

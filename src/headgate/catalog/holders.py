@@ -2,21 +2,28 @@
 
 from itertools import islice
 
+from headgate.access.rules import LOAD_TABLE, LOAD_VIEW
 from headgate.catalog.entities import decode_entry
 from headgate.catalog.naming import NAMES, ROOT, Readable
 from headgate.catalog.openings import Opened
 from headgate.errors import LocationTaken
 from headgate.kernel.index import look
 from headgate.limits import NAMES_LOOKED_AT_MAX
+from headgate.model.names import Identifier
 
 _ID_BYTES = 8
 
 
 async def with_holder(opened: Opened, taken: LocationTaken) -> LocationTaken:
-    """The same error, which says who has the location if that is cheap to find."""
-    name = await look(opened.head.index(NAMES), lambda tree: name_of(tree, taken.holder))
-    if not name:
+    """The same error, which says who has the location if that is cheap to find, and if the caller
+    may know that one."""
+    path = await look(opened.head.index(NAMES), lambda tree: path_to(tree, taken.holder))
+    if not path:
         return taken
+    holder = Identifier(path[:-1], path[-1])
+    if not (await opened.may(LOAD_TABLE, holder) or await opened.may(LOAD_VIEW, holder)):
+        return taken
+    name = ".".join(path)
     return LocationTaken(
         taken.what,
         why=f"{name} lies there, above it or below it",
@@ -27,6 +34,11 @@ async def with_holder(opened: Opened, taken: LocationTaken) -> LocationTaken:
 
 def name_of(index: Readable, id: int) -> str:
     """The name of this entity with those of its namespaces, empty if it was not found."""
+    return ".".join(path_to(index, id))
+
+
+def path_to(index: Readable, id: int) -> tuple[str, ...]:
+    """The same, one by one from the outermost."""
     found: dict[int, tuple[int, str]] = {}
     for key, value in islice(index.scan(b"", None), NAMES_LOOKED_AT_MAX):
         parent, name = int.from_bytes(key[:_ID_BYTES], "big"), key[_ID_BYTES + 1 :].decode()
@@ -35,4 +47,4 @@ def name_of(index: Readable, id: int) -> str:
     while id in found:
         id, name = found[id]
         levels.insert(0, name)
-    return ".".join(levels) if id == ROOT else ""
+    return tuple(levels) if id == ROOT else ()
