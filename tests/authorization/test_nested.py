@@ -1,5 +1,7 @@
 """Rights in nested schemas: what is given above holds below, and parents come with an owner."""
 
+from urllib.parse import quote
+
 import pytest
 
 from headgate.access.objects import ObjectType as T
@@ -75,6 +77,38 @@ async def test_rights_on_a_parent_reach_tables_below_it(clerk: Clerk) -> None:
     assert await status(clerk, "POST", "namespaces/A:B:C/tables/t", {"updates": []}) == 403
     await clerk.grant("r", B, Right.MODIFY_TABLE)
     assert await status(clerk, "POST", "namespaces/A:B:C/tables/t", {"updates": []}) == 200
+
+
+async def test_a_refusal_names_the_object_as_grants_do_and_what_would_be_enough(
+    clerk: Clerk,
+) -> None:
+    """In the same words whether it is there or not, on both protocols."""
+    needed = (
+        "it needs USE_CATALOG, USE_SCHEMA and SELECT_TABLE, or to own it with USE_CATALOG and "
+        "USE_SCHEMA. See docs/reference/rights.md"
+    )
+    for name in ("t", "missing"):
+        refused = [
+            (await clerk.node.ask("GET", path, user="ann")).json
+            for path in (f"namespaces/A:B:C/tables/{name}", f"{SCHEMAS}/A:B:C/tables/{name}")
+        ]
+        words = (
+            "User 'ann' is not authorized to perform operation 'loadTable' "
+            f"on metadata 'main.A:B:C.{name}': {needed}"
+        )
+        assert [refused[0]["error"]["message"], refused[1]["message"]] == [words, words]
+
+
+@pytest.mark.parametrize("name", ["main.A:B", "main.A:none", "none.A:B", "main\x1fA\x1fB"])
+async def test_a_refusal_repeats_a_full_name_as_it_was_sent(clerk: Clerk, name: str) -> None:
+    """So that it does not tell which catalogs and schemas there are."""
+    new_owner = {"name": "ann", "type": "USER"}
+    refused = await clerk.node.ask("PUT", f"{OWNERS}/{quote(name)}", new_owner, user="ann")
+
+    assert (refused.status, f"on metadata '{name}': it needs" in refused.json["message"]) == (
+        403,
+        True,
+    )
 
 
 async def test_lists_show_the_children_that_the_caller_may_see(clerk: Clerk) -> None:

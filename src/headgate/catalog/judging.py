@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from headgate.access.auditing import Decision, Unrecorded
 from headgate.access.decisions import Access, Weight, permits
+from headgate.access.needs import needs
+from headgate.access.objects import IN_SCHEMA
 from headgate.access.rules import LOAD_METALAKE, Rule
 from headgate.catalog.calls import Call
 from headgate.catalog.guards import Guard
@@ -11,17 +13,21 @@ from headgate.catalog.ports import Audit
 from headgate.clock import Clock
 from headgate.errors import Forbidden, NotAuthenticated
 
+SHOWN_CHARS_MAX = 200
+
 
 class Judge:
     """Lets callers do what they may."""
 
-    def __init__(self, audit: Audit, clock: Clock) -> None:
+    def __init__(self, audit: Audit, clock: Clock, separator: str = ":") -> None:
         self._audit = audit
         self._clock = clock
+        self._separator = separator
+        """What joins the levels of a schema in a refusal, as whoever grants rights writes it."""
 
     def unheard(self) -> "Judge":
         """One who judges alike and is not recorded: for what nobody asked for."""
-        return Judge(Unrecorded(), self._clock)
+        return Judge(Unrecorded(), self._clock, self._separator)
 
     async def admit(
         self, guard: Guard, call: Call, realm: str, values: Sequence[int | None]
@@ -54,20 +60,37 @@ class Judge:
         weight: Weight,
         call: Call,
         names: tuple[str, ...],
-        standing: int = 0,
+        shown: str = "",
     ) -> None:
-        """Refuse what the rule does not permit; `names` tells on what, from the catalog down."""
+        """Refuse what the rule does not permit; `names` tells on what, from the catalog down.
+
+        `shown` is how the caller wrote that, if it did in one text.
+        """
         if not access.is_checked:
             return
-        if permits(rule, weight, access.standing | standing):
+        if permits(rule, weight, access.standing):
             self._record(rule, call, names, "")
             return
         why = f"none of its roles and nothing it owns permits it, by the rule {rule.action}"
         self._record(rule, call, names, why)
         raise Forbidden(
             f"User '{call.caller.name}' is not authorized to perform operation '{rule.action}' "
-            f"on metadata '{'.'.join(names) or call.catalog.metalake}'"
+            f"on {self._object(rule, call, names, shown)}",
+            why=f"it needs {needs(rule)}",
+            fix="See docs/reference/rights.md",
         )
+
+    def _object(self, rule: Rule, call: Call, names: tuple[str, ...], shown: str) -> str:
+        """What a rule refused, in words that are the same whether it exists or not."""
+        if shown:
+            return f"metadata '{shown[:SHOWN_CHARS_MAX]}'"
+        if names:
+            catalog, *below = names
+            schema, leaf = (below[:-1], below[-1:]) if rule.on & IN_SCHEMA else (below, [])
+            joined = [self._separator.join(schema)] if schema else []
+            return f"metadata '{'.'.join((catalog, *joined, *leaf))}'"
+        metalake = call.catalog.metalake
+        return f"the metalake '{metalake}'" if rule.on and metalake else "the server"
 
     def _record(self, rule: Rule, call: Call, names: tuple[str, ...], why: str) -> None:
         if why and not call.is_fresh:

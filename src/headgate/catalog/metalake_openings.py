@@ -77,8 +77,10 @@ class OpenedMetalake(NamedTuple):
         shown: str = "",
     ) -> None:
         """Refuse the call unless this rule permits it on the last of these, below the metalake."""
-        weight = weigh(self.access, scopes)
-        self.judge.check(rule, self.access, weight, self.call, names, standing, shown)
+        access, weight = self.access, weigh(self.access, scopes)
+        if standing:
+            access = access._replace(standing=access.standing | standing)
+        self.judge.check(rule, access, weight, self.call, names, shown)
 
     def may(self, rule: Rule, scopes: Iterable[Scope] = (), standing: int = 0) -> bool:
         """Whether the rule permits it, without refusing anything."""

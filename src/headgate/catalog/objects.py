@@ -87,7 +87,7 @@ class FoundObject(NamedTuple):
         """
         is_held = self.kind is T.ROLE and self.id in self.metalake.access.roles
         standing = int(Standing.SELF) if is_held else 0
-        self.metalake.require(rule, self.scopes, standing, self.names)
+        self.metalake.require(rule, self.scopes, standing, self.names, self.text)
         if not self.id:
             raise absent(self.kind, self.text)
         if self.catalog is not None and not self.catalog.in_use and self.kind is not T.CATALOG:

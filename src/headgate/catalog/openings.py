@@ -202,7 +202,7 @@ class Openings:
     ) -> None:
         self.validation = validation or per_request(kernel)
         self.guard = guard or Guard(kernel, GuardOptions())
-        self.judge = Judge(audit or Unrecorded(), kernel.clock)
+        self.judge = Judge(audit or Unrecorded(), kernel.clock, separator)
         self._kernel = kernel
         self._separator = separator
         self._known: dict[CatalogName, _Known] = {}

@@ -114,7 +114,7 @@ async def test_a_catalog_in_a_metalake_of_a_former_name_is_known_to_its_own_user
         assert statuses == [200 if one in (user, ADMIN) else 403 for one in ("bob", "ann", ADMIN)]
         await other.done("DELETE", "shop?force=true", user=ADMIN)
 
-    assert (await guarded.get(schemas, user=ADMIN)).error [:2] == (404, 1003)
+    assert (await guarded.get(schemas, user=ADMIN)).error[:2] == (404, 1003)
 
 
 def _give(owner: int) -> Callable[[Draft], None]:
