@@ -210,16 +210,17 @@ def note(do: str, kind: str, name: str, by: str, **more: object) -> dict[str, ob
     return {"do": do, "kind": kind, "name": [name], **more, "by": by}
 
 
-def revoke(draft: Draft, session: bytes, until_ms: int) -> None:
-    """Let a token and all it is exchanged for be worthless, until they would be anyway."""
+def revoke(draft: Draft, session: bytes, until_ms: int) -> bool:
+    """Let a token and all it is exchanged for be worthless; False if they are so already.
+
+    `until_ms` is when they would be anyway, or later: a session never gets longer.
+    """
+    if draft.index(REVOKED).get(session) is not None:
+        return False
     until = until_ms.to_bytes(_TIME_BYTES, "big")
-    before = draft.index(REVOKED).get(session)
-    if before is not None:
-        if before >= until:
-            return
-        draft.index(REVOKED_UNTIL).remove(before + session)
     draft.index(REVOKED).put(session, until)
     draft.index(REVOKED_UNTIL).put(until + session, b"")
+    return True
 
 
 def _forget_expired(draft: Draft) -> None:

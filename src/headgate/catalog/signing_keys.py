@@ -122,7 +122,7 @@ async def revoke_session(
     """Refuse a token, and all that it was or will be exchanged for, on every node from now on."""
 
     def attempt(draft: Draft) -> None:
-        revoke(draft, session, until_ms)
-        draft.note(note("revoke", "token", session.hex(), by))
+        if revoke(draft, session, until_ms):
+            draft.note(note("revoke", "token", session.hex(), by))
 
     await change_identities(kernel, attempt)

@@ -94,8 +94,9 @@ async def _revoke(run: Run, kernel: Kernel, text: str) -> str:
     if _SESSION.fullmatch(text):
         await revoke_session(kernel, unhexlify(text), until_ms)
         return text
+    tokens = own_tokens(run.settings, signing_keys(run.settings, kernel), kernel)
     try:
-        held = await own_tokens(run.settings, signing_keys(run.settings, kernel), kernel).read(text)
+        held = await tokens.read(text, whole_session=True)
     except NotAuthenticated:
         return "none, it has expired"
     if held is None or not isinstance(held.caller.proof, TokenProof):

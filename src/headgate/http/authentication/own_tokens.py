@@ -96,8 +96,11 @@ class OwnTokens:
             client, proof.session.hex(), min(now + self._lifetimes.token, ends), ends
         )
 
-    async def read(self, token: str) -> Held | None:
-        """What a token says, None if it was not issued here; refused if it has expired."""
+    async def read(self, token: str, *, whole_session: bool = False) -> Held | None:
+        """What a token says, None if it was not issued here; refused if it has expired.
+
+        With `whole_session` not before its session has: newer tokens of it may be about.
+        """
         import jwt  # noqa: PLC0415  was imported above
 
         try:
@@ -115,7 +118,7 @@ class OwnTokens:
             session = bytes.fromhex(claims.sid)
         except (jwt.InvalidTokenError, msgspec.ValidationError, ValueError, RecursionError):
             return None
-        if claims.exp <= self._clock.wall_ms() // 1000:
+        if (claims.end if whole_session else claims.exp) <= self._clock.wall_ms() // 1000:
             raise expired()
         proof = TokenProof(session, key.id, claims.gen, claims.sec)
         return Held(Caller(claims.sub, proof=proof), claims.exp * 1000, claims.end * 1000)

@@ -40,9 +40,9 @@ async def revoke_token(services: RevocationServices, request: Request) -> Respon
     if services.tokens is None:
         return refuse(400, "unsupported_token_type", "this server issues no tokens")
     try:
-        held = await services.tokens.read(token)
+        held = await services.tokens.read(token, whole_session=True)
     except NotAuthenticated:
-        held = None  # it has expired
+        held = None  # its session is over
     if held is not None and isinstance(held.caller.proof, TokenProof):
         await revoke_session(
             services.kernel, held.caller.proof.session, held.ends_ms, by=held.caller.name

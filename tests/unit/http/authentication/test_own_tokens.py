@@ -157,6 +157,38 @@ async def test_revoking_ends_all_tokens_of_a_session(rig: Rig, node: Keeper) -> 
     }
 
 
+async def test_an_expired_token_still_ends_its_session(node: Keeper) -> None:
+    """It was exchanged for others, which would live on."""
+    issued, _ = await node.token(await vouch_for(node.kernel, "ann"))
+    held = await node.tokens.read(issued.token)
+    assert held is not None
+    node.kernel.clock.advance(1_000 * (LIFETIMES.token - 1))  # type: ignore[attr-defined]
+    newer = await node.tokens.read((await node.tokens.exchange(held)).token)
+    assert newer is not None
+    node.kernel.clock.advance(2_000)  # type: ignore[attr-defined]
+    with pytest.raises(NotAuthenticated, match="expired"):
+        await node.tokens.read(issued.token)
+
+    services = RevocationServices(node.kernel, node.tokens)
+    assert (await revoke_token(services, ask({"token": issued.token}))).status == 200
+    assert not await node.knows(newer.caller)
+
+
+async def test_a_session_is_revoked_once(rig: Rig, node: Keeper) -> None:
+    """Whoever revokes it again, by a token or by its id, changes nothing."""
+    issued, caller = await node.token(await vouch_for(node.kernel, "ann"))
+    services = RevocationServices(node.kernel, node.tokens)
+    await revoke_token(services, ask({"token": issued.token}))
+    told = await node.notes()
+    rig.backend.reset()
+
+    await revoke_token(services, ask({"token": issued.token}))
+    await revoke_session(node.kernel, session_of(caller), 1 << 42)
+
+    assert rig.backend.rows_written == rig.backend.calls["commit"] == 0
+    assert await node.notes() == told
+
+
 async def test_what_cannot_be_revoked(node: Keeper) -> None:
     """A token that is no good is none any more; what is no request is told so."""
     services = RevocationServices(node.kernel, node.tokens)
