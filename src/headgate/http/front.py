@@ -347,6 +347,9 @@ async def _read_body(request: Request, receive: Receive, limit: int) -> bytes:
 def _unmatched(match: Unmatched, request: Request) -> Response:
     dialect = match.dialect
     if not match.allowed:
+        if what := dialect.unserved(request.path):
+            said = refusals.not_served(request.method, request.path, what)
+            return dialect.say(dialect.unknown_method, said)
         return dialect.say(dialect.unknown_path, refusals.no_route(request.method, request.path))
     allowed = ", ".join(sorted(match.allowed))
     response = dialect.say(

@@ -80,6 +80,10 @@ class Dialect:
         """What a client reads."""
         return ErrorAnswer(ErrorModel(message, problem.type, problem.status))
 
+    def unserved(self, path: str) -> str:  # noqa: ARG002  other protocols look at it
+        """What a path is about that the protocol has and nobody serves here; empty if nothing."""
+        return ""
+
 
 _BAD_REQUEST = Problem(400, "BadRequestException")
 _NO_WAREHOUSE = Problem(404, "NoSuchWarehouseException")

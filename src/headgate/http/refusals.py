@@ -45,6 +45,11 @@ def no_route(method: str, path: str) -> str:
     return f"No route for request: {method} {path[:200]}{hint}"
 
 
+def not_served(method: str, path: str, what: str) -> str:
+    """The protocol has it, and nobody answers there yet."""
+    return f"{method} {path[:200]} is not served yet: there are no {what} here"
+
+
 def too_large(limit: int) -> TooLarge:
     """Its body is longer than any that is read."""
     return TooLarge(

@@ -7,6 +7,7 @@ Clients choose their exception by the number first and the name second. Some kno
 import msgspec
 
 from headgate import errors
+from headgate.http.gravitino.unserved import unserved
 from headgate.http.problems import Dialect, Problem
 
 
@@ -25,6 +26,9 @@ class GravitinoDialect(Dialect):
 
     def body(self, problem: Problem, message: str) -> ErrorBody:
         return ErrorBody(problem.code, problem.type, message)
+
+    def unserved(self, path: str) -> str:
+        return unserved(path)
 
 
 def _absent(type: str) -> Problem:
