@@ -99,6 +99,22 @@ async def test_a_refusal_names_the_object_as_grants_do_and_what_would_be_enough(
         assert [refused[0]["error"]["message"], refused[1]["message"]] == [words, words]
 
 
+@pytest.mark.parametrize("catalog", ["main", "none"])
+@pytest.mark.parametrize("below", ["", "/A:B", "/A:B/tables/t", "/A/tables"])
+async def test_a_refusal_does_not_tell_whether_there_is_a_catalog(
+    clerk: Clerk, catalog: str, below: str
+) -> None:
+    """Whatever is asked for in it."""
+    await clerk.add(USER, "eve")
+    path = f"/api/metalakes/default/catalogs/{catalog}/schemas{below}"
+    refused = await clerk.node.ask("GET", path, user="eve")
+
+    assert refused.json["message"] == (
+        "User 'eve' is not authorized to perform operation 'loadCatalog' on metadata "
+        f"'{catalog}': it needs USE_CATALOG, or to own it. See docs/reference/rights.md"
+    )
+
+
 @pytest.mark.parametrize("name", ["main.A:B", "main.A:none", "none.A:B", "main\x1fA\x1fB"])
 async def test_a_refusal_repeats_a_full_name_as_it_was_sent(clerk: Clerk, name: str) -> None:
     """So that it does not tell which catalogs and schemas there are."""

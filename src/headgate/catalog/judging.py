@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from headgate.access.auditing import Decision, Unrecorded
 from headgate.access.decisions import Access, Weight, permits
 from headgate.access.needs import needs
-from headgate.access.objects import IN_SCHEMA
-from headgate.access.rules import LOAD_METALAKE, Rule
+from headgate.access.objects import IN_SCHEMA, ObjectType
+from headgate.access.rules import LOAD_CATALOG, LOAD_METALAKE, Rule
 from headgate.catalog.calls import Call
 from headgate.catalog.guards import Guard
 from headgate.catalog.ports import Audit
@@ -73,6 +73,9 @@ class Judge:
             return
         why = f"none of its roles and nothing it owns permits it, by the rule {rule.action}"
         self._record(rule, call, names, why)
+        is_inside = rule.on & (ObjectType.SCHEMA | IN_SCHEMA) or len(names) > 1
+        if is_inside and not shown and not permits(LOAD_CATALOG, weight, access.standing):
+            rule, names = LOAD_CATALOG, names[:1]  # what it hears of a catalog that is not there
         raise Forbidden(
             f"User '{call.caller.name}' is not authorized to perform operation '{rule.action}' "
             f"on {self._object(rule, call, names, shown)}",
