@@ -24,6 +24,7 @@ from headgate.http.authentication.token_endpoint import (
 )
 from headgate.http.origins import is_loopback
 from headgate.kernel.kernel import Kernel
+from headgate.limits import PASSWORDS_WAITING_MAX
 from headgate.server_settings import KEY_BYTES, listed, own_key, random_bytes, token_secret
 from headgate.settings.authentication import (
     MASTER_KEY,
@@ -96,7 +97,7 @@ async def open_authentication(
 
 def open_passwords(stack: AsyncExitStack) -> Passwords:
     """What hashes passwords, in processes that are closed with the stack."""
-    pool = WorkerPool(WORKER, PoolOptions(workers=2))
+    pool = WorkerPool(WORKER, PoolOptions(workers=2, waiting_max=PASSWORDS_WAITING_MAX))
     stack.push_async_callback(pool.close)
     return Passwords(pool, random_bytes(KEY_BYTES))
 

@@ -34,6 +34,11 @@ CHANGES_POINTERS_AT_ONCE = 500  # that are read at once: others wait for it
 CHANGES_MERGED_MAX = 64  # pointers whose changes come in the order of time
 CHANGES_AHEAD_MIN = 1_000  # commits that are worth remembering on the way back to a position
 CHANGES_AHEAD_MAX = 500_000  # of all pointers together: 8 bytes each
+LOG_RETENTION_DAYS = 30
+LOG_RETENTION_DAYS_MAX = 36_500
+LOG_ROUND_SECONDS = 3_600.0  # between looks for commits that are too old
+LOG_PAUSE_SECONDS = 0.005  # after each read of such a look: nobody waits for it
+LOG_MARKS = 32  # places in the log of a pointer that are remembered, about
 CURSOR_BYTES_MAX = 4 << 20  # far more than 10,000 catalogs take
 
 # Audit
@@ -127,7 +132,10 @@ CLOCK_BEHIND_MS_MAX = 60 * 1000
 # Authentication
 PASSWORD_CHARS_MIN = 8
 PASSWORD_CHARS_MAX = 1_024
-PASSWORDS_KNOWN_MAX = 10_000  # that were verified, right or wrong
+PASSWORDS_KNOWN_MAX = 10_000  # that were right
+PASSWORDS_WRONG_KNOWN_MAX = 1_000
+PASSWORDS_PER_USER_AT_ONCE_MAX = 4  # different ones: who sends more is guessing
+PASSWORDS_WAITING_MAX = 16  # of all users, to be verified: about a second
 CALLERS_KNOWN_MAX = 10_000  # that were confirmed under the same head
 SECRETS_MAX = 2  # of one client: the old one lives until the new one is everywhere
 SIGNING_KEYS_MAX = 8

@@ -128,8 +128,7 @@ class Identities:
 
     async def _check_password(self, name: str, known: Known | None, proof: PasswordProof) -> None:
         id, stored = (known.identity.password_id, known.identity.password) if known else (0, "")
-        mark = self._passwords.mark(name, proof.digest)
-        if not await self._passwords.is_right(id, stored, mark, proof.digest):
+        if not await self._passwords.is_right(name, id, stored, proof.digest):
             raise refused()
 
 

@@ -1,12 +1,19 @@
 """Passwords: hashed with Argon2 in another process, and remembered once they were verified."""
 
+import asyncio
 import hashlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 
 from headgate.catalog.ports import Workers
 from headgate.catalog.proofs import digest_of
-from headgate.errors import BadRequest
-from headgate.limits import PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, PASSWORDS_KNOWN_MAX
+from headgate.errors import BadRequest, HeadgateError, Overloaded, for_another_caller
+from headgate.limits import (
+    PASSWORD_CHARS_MAX,
+    PASSWORD_CHARS_MIN,
+    PASSWORDS_KNOWN_MAX,
+    PASSWORDS_PER_USER_AT_ONCE_MAX,
+    PASSWORDS_WRONG_KNOWN_MAX,
+)
 from headgate.workers.pool import module
 
 WORKER = module("headgate.catalog.password_worker")
@@ -19,14 +26,22 @@ _NO_HASH = (
 """Verified instead of that of an unknown user, so that it takes as long."""
 
 
+Key = tuple[int, bytes]
+
+
 class Passwords:
     """Hashes and verifies. What was verified is remembered, whatever came of it: a client that asks
-    again and again costs one computation."""
+    again and again costs one computation. Guesses displace nothing but other guesses."""
 
     def __init__(self, workers: Workers, key: bytes) -> None:
         self._workers = workers
         self._key = key
-        self._known: OrderedDict[tuple[int, bytes], bool] = OrderedDict()
+        self._right: OrderedDict[Key, None] = OrderedDict()
+        self._wrong: OrderedDict[Key, None] = OrderedDict()
+        self._verifying: dict[Key, asyncio.Task[bool]] = {}
+        self._guesses: Counter[str] = Counter()
+        """How many passwords of each name are being verified, whether there is such a user or
+        not: who guesses at one hinders no other, and learns nothing from being sent away."""
 
     def mark(self, name: str, digest: bytes) -> bytes:
         """What a user's password is remembered by: of no use to anybody but this process."""
@@ -38,20 +53,50 @@ class Passwords:
         [stored] = await self._workers.run_all("hash", digest_of(password))
         return stored.decode()
 
-    async def is_right(self, credential: int, stored: str, mark: bytes, digest: bytes) -> bool:
-        """Whether this is the password of a credential. One that has no hash takes as long."""
-        key = credential, mark
-        known = self._known.get(key)
-        if known is None:
-            hash = (stored or _NO_HASH).encode()
-            [answer] = await self._workers.run_all("verify", hash, digest)
-            known = answer == YES and bool(stored)
-            self._known[key] = known
-            if len(self._known) > PASSWORDS_KNOWN_MAX:
-                self._known.popitem(last=False)
-        else:
-            self._known.move_to_end(key)
-        return known
+    async def is_right(self, name: str, credential: int, stored: str, digest: bytes) -> bool:
+        """Whether this is the password of a credential. One that has no hash takes as long.
+
+        `Overloaded` if too many others of this name, or of all, are being verified.
+        """
+        key = credential, self.mark(name, digest)
+        for known in (self._right, self._wrong):
+            if key in known:
+                known.move_to_end(key)
+                return known is self._right
+        task = self._verifying.get(key) or self._begin(name, key, stored, digest)
+        try:
+            return await asyncio.shield(task)  # others may wait for it too
+        except HeadgateError as error:
+            raise for_another_caller(error) from error
+
+    def _begin(self, name: str, key: Key, stored: str, digest: bytes) -> asyncio.Task[bool]:
+        if self._guesses[name] >= PASSWORDS_PER_USER_AT_ONCE_MAX:
+            raise Overloaded(
+                "The password was not verified",
+                why="too many others of this user are being verified",
+                fix="Try again later",
+            )
+        self._guesses[name] += 1
+        task = asyncio.create_task(self._verify(key, stored, digest))
+        self._verifying[key] = task
+        task.add_done_callback(lambda _: self._end(name, key))
+        return task
+
+    def _end(self, name: str, key: Key) -> None:
+        del self._verifying[key]
+        self._guesses[name] -= 1
+        if not self._guesses[name]:
+            del self._guesses[name]
+
+    async def _verify(self, key: Key, stored: str, digest: bytes) -> bool:
+        hash = (stored or _NO_HASH).encode()
+        [answer] = await self._workers.run_all("verify", hash, digest)
+        is_right = answer == YES and bool(stored)
+        known = self._right if is_right else self._wrong
+        known[key] = None
+        if len(known) > (PASSWORDS_KNOWN_MAX if is_right else PASSWORDS_WRONG_KNOWN_MAX):
+            known.popitem(last=False)
+        return is_right
 
 
 def check_password(password: str) -> None:
