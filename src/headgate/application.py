@@ -134,7 +134,9 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             others = [reports, revocation, changes]
             services = Management(check, numbers, _admission(service), _shown(settings))
             own = _management(services, protocols, others)
-            yield [*protocols, *own, Surface("", ROOT_ROUTES, gravitino, GRAVITINO)]
+            surfaces = [*protocols, *own, Surface("", ROOT_ROUTES, gravitino, GRAVITINO)]
+            challenges = authentication.authenticator.challenges
+            yield [one._replace(dialect=one.dialect.challenging(challenges)) for one in surfaces]
 
     return Front(opening, clock, measures, seed=entropy(), options=front_options(settings))
 

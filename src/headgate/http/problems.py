@@ -1,7 +1,8 @@
 """How errors are said in HTTP: one table per protocol, from the error tree to status and type."""
 
+import copy
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -43,6 +44,8 @@ class Dialect:
 
     body_type: type[msgspec.Struct] = ErrorAnswer
     """Of the body, for documents."""
+    challenges: tuple[str, ...] = ("Bearer",)
+    """How a client that nobody knows may say who it is."""
 
     def __init__(
         self,
@@ -59,6 +62,12 @@ class Dialect:
         self.unknown_method = unknown_method
         self.unexpected = unexpected
 
+    def challenging(self, challenges: tuple[str, ...]) -> Self:
+        """The same dialect on a server that takes these."""
+        same = copy.copy(self)
+        same.challenges = challenges
+        return same
+
     def problem_of(self, cls: type[HeadgateError]) -> Problem:
         """The row of this class, or of the nearest class above it."""
         return next(self.problems[above] for above in cls.__mro__ if above in self.problems)
@@ -73,7 +82,7 @@ class Dialect:
         if problem.retry:
             response.headers.append(("retry-after", str(RETRY_AFTER_SECONDS)))
         if problem.status == 401:
-            response.headers.append(("www-authenticate", "Bearer"))
+            response.headers += [("www-authenticate", one) for one in self.challenges]
         return response
 
     def body(self, problem: Problem, message: str) -> msgspec.Struct:

@@ -47,6 +47,23 @@ class Methods(NamedTuple):
         """Whether nobody has to prove anything."""
         return not (self.basic or self.tokens or self.issuers)
 
+    @property
+    def wanted(self) -> str:
+        """What proves who somebody is, with the names that the settings have for it."""
+        words = {
+            "a user and its password (basic)": self.basic,
+            "a token that this server issued (token)": self.tokens,
+            "a token of an identity provider (oidc)": self.issuers,
+        }
+        return " or ".join(text for text, is_on in words.items() if is_on)
+
+    @property
+    def challenges(self) -> tuple[str, ...]:
+        """The schemes that a refused client is told to use."""
+        has_tokens = self.tokens or self.issuers or not self.basic
+        basic = ('Basic realm="headgate"',) if self.basic else ()
+        return (*basic, *(("Bearer",) if has_tokens else ()))
+
 
 class _Known(NamedTuple):
     caller: Caller
@@ -65,6 +82,11 @@ class Authenticator:
         self._known: dict[str, _Known] = {}
         """Tokens whose signatures were right."""
 
+    @property
+    def challenges(self) -> tuple[str, ...]:
+        """The schemes that a refused client is told to use."""
+        return self._methods.challenges
+
     def __repr__(self) -> str:
         return f"Authenticator({len(self._known)} tokens)"
 
@@ -77,7 +99,7 @@ class Authenticator:
         elif self._methods.simple:
             caller = ANYBODY
         else:
-            raise _nobody()
+            raise self._nobody()
         roles = headers.get(ACTIVE_ROLES)
         return caller if roles is None else caller._replace(roles=active_roles(roles))
 
@@ -90,7 +112,7 @@ class Authenticator:
             return self._user(header)
         if self._only_simple:
             return ANYBODY
-        raise _nobody()
+        raise self._nobody()
 
     def _user(self, header: str) -> Caller:
         """A password that is given is checked if any can be."""
@@ -99,7 +121,7 @@ class Authenticator:
             return Caller(given.name, proof=PasswordProof(digest_of(given.password)))
         if self._methods.simple and not self._methods.basic:
             return Caller(given.name) if given.name else ANYBODY
-        raise _nobody()
+        raise self._nobody()
 
     async def _holder(self, token: str, request: Request) -> Caller:
         now_ms = self._clock.wall_ms()
@@ -120,7 +142,7 @@ class Authenticator:
         if read is None:
             if self._only_simple:
                 return None
-            raise _nobody()
+            raise self._nobody()
         known = _Known(*read, now_ms + int(KEY_SET_SECONDS * 1000))
         if len(self._known) >= TOKENS_KNOWN_MAX:
             self._known.clear()
@@ -138,9 +160,9 @@ class Authenticator:
             return Caller(holder.name), holder.expires_ms
         return None
 
-
-def _nobody() -> NotAuthenticated:
-    return NotAuthenticated(
-        "Not authorized: the request does not say who sends it, or not in a way that counts here",
-        fix="Send a password or a token as this server wants it",
-    )
+    def _nobody(self) -> NotAuthenticated:
+        return NotAuthenticated(
+            "Not authorized: the request does not say who sends it, "
+            "or not in a way that counts here",
+            fix=f"Send {self._methods.wanted or 'the name of a user'}",
+        )

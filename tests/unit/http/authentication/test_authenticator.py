@@ -10,6 +10,7 @@ from headgate.catalog.proofs import PasswordProof, TokenProof, digest_of
 from headgate.errors import BadRequest, NotAuthenticated, Unavailable
 from headgate.http.authentication.authenticator import Authenticator, Methods
 from headgate.http.authentication.simple_tokens import SimpleTokens
+from headgate.http.problems import PLAIN
 from headgate.http.request import Request
 from headgate.limits import KEY_SET_SECONDS, TOKEN_CHARS_MAX, TOKEN_SECONDS, TOKENS_KNOWN_MAX
 from tests.unit.catalog.keeping import LIFETIMES, Keeper
@@ -66,6 +67,32 @@ async def test_basic_wants_a_password(node: Keeper, simple: SimpleTokens) -> Non
     token = f"Bearer {simple.issue('ann')}"
     for nobody in (None, "", "Basic !", basic(":x"), "Negotiate abc", token, "Basic"):
         assert await refused(authenticator, nobody)
+
+
+async def test_who_is_refused_is_told_which_ways_there_are(node: Keeper) -> None:
+    """In words, and as HTTP has it; only those that are on."""
+    tokens = node.tokens
+    ways = {
+        Methods(basic=True): ("Send a user and its password (basic)", ['Basic realm="headgate"']),
+        Methods(tokens=tokens): ("Send a token that this server issued (token)", ["Bearer"]),
+        Methods(basic=True, tokens=tokens): (
+            "Send a user and its password (basic) or a token that this server issued (token)",
+            ['Basic realm="headgate"', "Bearer"],
+        ),
+        Methods(issuers=issuers(Provider(), node.kernel.clock)): (
+            "Send a token of an identity provider (oidc)",
+            ["Bearer"],
+        ),
+    }
+    for methods, (words, challenges) in ways.items():
+        authenticator = made(node, methods)
+        with pytest.raises(NotAuthenticated) as nobody:
+            await told(authenticator)
+        assert nobody.value.fix == words
+        response = PLAIN.challenging(authenticator.challenges).answer(nobody.value)
+        assert [value for name, value in response.headers if name == "www-authenticate"] == (
+            challenges
+        )
 
 
 async def test_a_password_is_checked_where_simple_is_on_too(
