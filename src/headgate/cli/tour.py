@@ -3,6 +3,7 @@
 Only `headgate.cli.demo` imports this module, and only when it runs: it needs pyarrow.
 """
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -233,8 +234,8 @@ STEPS: dict[str, Step] = {
 
 
 def files_below(folder: Path) -> list[str]:
-    """All files in a folder and the folders in it."""
-    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+    """All files in a folder and the folders in it; what is deleted meanwhile is no matter."""
+    return sorted(name for _, _, names in os.walk(folder) for name in names)
 
 
 def wait_until_empty(folder: Path) -> None:

@@ -2,14 +2,18 @@
 
 import ast
 import json
+import os
+import shutil
 import sys
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from headgate.cli.demo import code_of, plain, readable
 from headgate.cli.main import run
-from headgate.cli.tour import STEPS
+from headgate.cli.tour import STEPS, files_below
 
 Capture = pytest.CaptureFixture[str]
 
@@ -25,6 +29,25 @@ def a_step(catalog: object) -> object:
 def test_the_code_of_a_step_is_what_a_user_would_write() -> None:
     """Neither the function around it is shown nor its `return`."""
     assert code_of(a_step) == 'numbers = [1, 2]\n{\n    "sum": sum(numbers),\n}'
+
+
+def test_folders_may_go_while_files_are_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server deletes them at the same time."""
+    for name in ("a/b/c.parquet", "d.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert files_below(tmp_path) == ["c.parquet", "d.json"]
+    scan = os.scandir
+
+    def scan_late(folder: Any) -> Any:
+        if str(folder) == str(tmp_path / "a"):
+            shutil.rmtree(folder)
+        return scan(folder)
+
+    monkeypatch.setattr(os, "scandir", scan_late)
+    assert files_below(tmp_path) == ["d.json"]
 
 
 def test_every_step_can_be_shown() -> None:
