@@ -24,6 +24,7 @@ from headgate.catalog.naming import (
     NamesDraft,
 )
 from headgate.catalog.openings import Opened
+from headgate.catalog.own_places import LOCATION, check_for_schema
 from headgate.catalog.paging import Page, Paging, list_names
 from headgate.errors import (
     BadRequest,
@@ -38,7 +39,6 @@ from headgate.model.names import Levels, check_levels, dotted
 from headgate.model.physical import physical_name
 from headgate.model.separators import check_level_in_nested, check_name_in_flat
 
-LOCATION = "location"
 _CONTENTS = {NAMESPACES: "namespace", RELATIONS: "table or view", FUNCTIONS: "function"}
 
 
@@ -61,7 +61,7 @@ async def create_namespace(
     check_levels(levels)
     await opened.require(CREATE_SCHEMA, levels[:-1])
     _check_nesting(opened, levels, lake.options)
-    _check_properties(opened, properties)
+    await _check_properties(opened, levels, properties)
 
     def attempt(draft: Draft) -> Done:
         names = NamesDraft(draft)
@@ -125,7 +125,7 @@ async def update_namespace(
             fix="Name each property once",
         )
     await opened.require(ALTER_SCHEMA, levels)
-    _check_properties(opened, updates)
+    await _check_properties(opened, levels, updates)
 
     def attempt(draft: Draft) -> Done:
         names = NamesDraft(draft)
@@ -221,7 +221,8 @@ def _check_nesting(opened: Opened, levels: Levels, options: LakeOptions) -> None
         )
 
 
-def _check_properties(opened: Opened, properties: Mapping[str, str]) -> None:
+async def _check_properties(opened: Opened, levels: Levels, properties: Mapping[str, str]) -> None:
     location = properties.get(LOCATION)
     if location is not None and opened.catalog.warehouse:  # else no file is ever looked for there
         check_allowed(location, opened.allowed_locations)
+        await check_for_schema(opened, levels, location)

@@ -7,6 +7,7 @@ from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
 from headgate.catalog.namespaces import find_namespace
 from headgate.catalog.openings import Opened
+from headgate.catalog.own_places import check_in_schema
 from headgate.catalog.placing import check_new, location_of
 from headgate.catalog.registrations import registered_version
 from headgate.catalog.relation_commits import Change, commit_relations, known_state, new_state
@@ -53,6 +54,7 @@ async def stage_table(
     """
     await opened.require(CREATE_TABLE, namespace)
     version = await _first_version(lake, opened, Identifier(namespace, new.name), new)
+    await check_in_schema(opened, namespace, version.facts.reserved)
     await check_locations(opened, version.facts.reserved)
     await lake.files(opened).prepare(f"{version.facts.location}/metadata")
     return version

@@ -2,8 +2,9 @@
 
 from headgate.catalog.entities import Kind, NamespaceEntity
 from headgate.catalog.lake import Lake
-from headgate.catalog.namespaces import LOCATION, find_namespace
+from headgate.catalog.namespaces import find_namespace
 from headgate.catalog.openings import Opened
+from headgate.catalog.own_places import LOCATION
 from headgate.catalog.relations import check_free, entry_of
 from headgate.model.names import Identifier, check_name
 from headgate.model.physical import default_location, path_segment

@@ -16,6 +16,7 @@ from headgate.catalog.metadata_files import memo
 from headgate.catalog.namespaces import require_namespace
 from headgate.catalog.naming import RELATIONS, NamesDraft
 from headgate.catalog.openings import Opened
+from headgate.catalog.own_places import check_in_schema
 from headgate.catalog.purging import is_being_purged
 from headgate.catalog.relations import ENTITIES, Relation, discard_files, entry_of, written
 from headgate.catalog.reservations import check_locations, move
@@ -86,6 +87,9 @@ async def new_state(
 ) -> Change:
     """The change of a table or view to this version, in a file that has yet to be written."""
     entity = _entity(lake, opened, version, before)
+    held = before.entity.reserved if before else ()
+    new = [place for place in entity.reserved if place not in held]
+    await check_in_schema(opened, identifier.namespace, new)
     await check_locations(opened, entity.reserved, before.holding if before else None)
     return Change(identifier, version.kind, before, entity, version, owner=opened.owner)
 

@@ -32,8 +32,13 @@ def path_segment(name: str) -> str:
 def default_location(warehouse: str, levels: Levels, name: str, unique: str) -> str:
     """Where a table or view lies if its creator does not say. `unique` keeps it apart from earlier
     ones of the same name, whose files may still be there."""
+    return f"{default_folder(warehouse, levels)}/{path_segment(name)}-{unique}"
+
+
+def default_folder(warehouse: str, levels: Levels) -> str:
+    """Where the tables and views of a namespace lie if nobody says."""
     directory = _shortened("/".join(map(path_segment, levels)), DIRECTORY_CHARS_MAX)
-    return "/".join([warehouse.rstrip("/"), directory, f"{path_segment(name)}-{unique}"])
+    return f"{warehouse.rstrip('/')}/{directory}"
 
 
 def _physical_segment(level: str) -> str:
