@@ -157,6 +157,23 @@ def believes_everybody(settings: Settings) -> bool:
     return SIMPLE in methods_of(settings) or not settings[AUTHORIZATION_ENABLED]
 
 
+def shared_names(settings: Settings) -> str:
+    """What to say if several vouch for users of the same names; empty if one alone does."""
+    methods = methods_of(settings)
+    if OIDC not in methods:
+        return ""
+    names = [
+        *issuer_addresses(settings),
+        *(["Headgate itself"] if methods & {BASIC, TOKEN} else []),
+    ]
+    if len(names) == 1:
+        return ""
+    return (
+        f"{' and '.join(names)} vouch for the same names: a user, also a service admin, is whoever "
+        "any of them says it is; name only issuers that you trust with all users"
+    )
+
+
 def check_authentication(settings: Settings) -> None:
     """Refuse settings that cannot be used, before anything is made of them."""
     methods = methods_of(settings)

@@ -12,6 +12,7 @@ from headgate.authentication import (
     master_key,
     methods_of,
     open_authentication,
+    shared_names,
     shown_methods,
 )
 from headgate.catalog.entities import CATALOG_TYPES
@@ -62,6 +63,19 @@ def test_clients_are_told_the_methods_in_the_words_they_know() -> None:
 
     assert shown_methods(both) == {"gravitino.authenticators": ["basic", "simple", "oauth"]}
     assert shown_methods(settings()) == {"gravitino.authenticators": ["simple"]}
+
+
+def test_who_vouches_for_the_same_names_is_told() -> None:
+    """Several issuers, or one beside users that are kept here: any of them can name an admin."""
+    two = "authentication.oidc.issuers=a=https://a.example/jwks,b=https://b.example/jwks"
+
+    assert shared_names(settings()) == ""
+    assert shared_names(settings("authentication.methods=basic,token")) == ""
+    assert shared_names(settings(*OIDC)) == ""
+    assert shared_names(settings(*OIDC, two)).startswith("a and b vouch for the same names")
+    for beside in ("basic", "token"):
+        told = shared_names(settings(*OIDC, f"authentication.methods=oidc,{beside}"))
+        assert told.startswith("https://idp.example.com and Headgate itself vouch")
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ import asyncio
 import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
+from headgate.authentication import shared_names
 from headgate.catalog.catalogs import list_catalogs
 from headgate.cli.finding import Finding
 from headgate.cli.options import Run, shared
@@ -51,7 +53,8 @@ def doctor(run: Run) -> None:
 
 
 async def _all(settings: Settings) -> list[Finding]:
-    findings = [_versions(), _settings(settings), *_data(settings), *_file(settings)]
+    findings = [_versions(), _settings(settings), *_names(settings)]
+    findings += [*_data(settings), *_file(settings)]
     findings.append(found_on_port(settings))
     findings += [finding async for finding in _store(settings)]
     return findings
@@ -70,6 +73,13 @@ def _settings(settings: Settings) -> Finding:
         return Finding("settings", ok=False, text=str(error))
     changed = sum(value.source != "default" for value in settings)
     return Finding("settings", ok=True, text=f"{changed} are set, and all can be used")
+
+
+def _names(settings: Settings) -> Iterator[Finding]:
+    """Who vouches for users, if that is more than one."""
+    with suppress(HeadgateError):  # the settings are found wrong already
+        if shared := shared_names(settings):
+            yield Finding("users", ok=True, text=shared)
 
 
 def _data(settings: Settings) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from headgate.application import load_application
-from headgate.authentication import believes_everybody, check_authentication
+from headgate.authentication import believes_everybody, check_authentication, shared_names
 from headgate.cli import logs
 from headgate.cli.banner import banner, is_in_memory, unused_warehouse
 from headgate.cli.options import Run, shared
@@ -94,6 +94,8 @@ def _serve(run: Run, *, temporary: bool) -> None:
             said.announce()
         if unused := unused_warehouse(settings, said.tables):
             logger.warning(unused)
+        if shared := shared_names(settings):
+            logger.warning(shared)
 
     try:
         serve_application(

@@ -292,3 +292,17 @@ def test_any_kind_of_address_can_be_tried(capsys: Capture, tmp_path: Path, host:
     found = looked(capsys, tmp_path, "--set", f"http.host={host}")
 
     assert found["port"] == [(True, f"{host}:0 is free")]
+
+
+def test_several_who_vouch_for_the_same_names_are_told(tmp_path: Path, capsys: Capture) -> None:
+    """That is no fault, but worth to be known; a single one is not worth a line."""
+    issuer = "authentication.oidc.issuers=https://a.example=https://a.example/jwks"
+    oidc = ["--set", issuer, "--set", "authentication.oidc.audience=headgate"]
+    make_store(tmp_path)
+    alone = looked(capsys, tmp_path, *oidc, "--set", "authentication.methods=oidc")
+    both = looked(capsys, tmp_path, *oidc, "--set", "authentication.methods=oidc,basic")
+
+    assert "users" not in alone
+    [(ok, text)] = both["users"]
+    assert ok
+    assert "https://a.example and Headgate itself vouch for the same names" in text
