@@ -22,6 +22,7 @@ from headgate.http.authentication.token_endpoint import (
     SimpleGranter,
     TokenEndpoint,
 )
+from headgate.http.gravitino.server_info import SHOWN_TOKEN_PATH
 from headgate.http.origins import is_loopback
 from headgate.kernel.kernel import Kernel
 from headgate.limits import PASSWORDS_WAITING_MAX
@@ -49,6 +50,7 @@ from headgate.workers.pool import PoolOptions, WorkerPool
 
 SIMPLE, BASIC, TOKEN, OIDC, OAUTH = "simple", "basic", "token", "oidc", "oauth"
 EMBEDDED = frozenset({"", "sqlite", "memory"})
+TOKEN_PATH = "/iceberg/v1/oauth/tokens"  # noqa: S105  where tokens are issued
 PRIVATE = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -149,7 +151,10 @@ def shown_methods(settings: Settings) -> dict[str, object]:
     """What Gravitino's clients and consoles are told of it, in Gravitino's words."""
     methods = methods_of(settings)
     oauth = [OAUTH] if methods & {TOKEN, OIDC} else []
-    return {"gravitino.authenticators": [*sorted(methods & {SIMPLE, BASIC}), *oauth]}
+    return {
+        "gravitino.authenticators": [*sorted(methods & {SIMPLE, BASIC}), *oauth],
+        **({SHOWN_TOKEN_PATH: TOKEN_PATH} if TOKEN in methods else {}),
+    }
 
 
 def believes_everybody(settings: Settings) -> bool:

@@ -61,7 +61,11 @@ def test_clients_are_told_the_methods_in_the_words_they_know() -> None:
     """Both kinds of tokens are OAuth to them."""
     both = settings(*OIDC, "authentication.methods=simple,basic,token,oidc")
 
-    assert shown_methods(both) == {"gravitino.authenticators": ["basic", "simple", "oauth"]}
+    assert shown_methods(both) == {
+        "gravitino.authenticators": ["basic", "simple", "oauth"],
+        "gravitino.authenticator.oauth.tokenPath": "/iceberg/v1/oauth/tokens",
+    }
+    assert shown_methods(settings(*OIDC)) == {"gravitino.authenticators": ["oauth"]}
     assert shown_methods(settings()) == {"gravitino.authenticators": ["simple"]}
 
 

@@ -35,7 +35,7 @@ from headgate.http.gravitino.route_parts import (
     read,
     write,
 )
-from headgate.http.gravitino.service import Gravitino, metalake_of
+from headgate.http.gravitino.service import Gravitino, address_of, metalake_of
 from headgate.http.gravitino.shapes import (
     Answer,
     Audit,
@@ -227,10 +227,9 @@ def _properties(
     shown = {name: text for name, text in catalog.properties.items() if name != SEPARATOR}
     sort = kind_of(catalog)
     if sort.is_iceberg:
-        url = service.public_url or f"http://{request.headers.get('host', 'localhost')}"
         shown |= {
             BACKEND: REST,
-            URI: f"{url.rstrip('/')}/iceberg",
+            URI: f"{address_of(service, request)}/iceberg",
             WAREHOUSE: f"{metalake}.{catalog.name}",
             LOCATION: catalog.warehouse,
         }

@@ -3,7 +3,7 @@
 from headgate import __version__
 from headgate.catalog import outsiders
 from headgate.errors import NotAuthenticated
-from headgate.http.gravitino.service import Gravitino, caller_of
+from headgate.http.gravitino.service import Gravitino, address_of, caller_of
 from headgate.http.gravitino.shapes import Answer, Shape
 from headgate.http.management.health import problem_of
 from headgate.http.request import Request, Response, json_response
@@ -11,6 +11,9 @@ from headgate.http.router import Route
 
 SPOKEN_VERSION = "1.3.1"
 """Of Gravitino: a client refuses a server of an older version than its own."""
+SHOWN_SERVER = "gravitino.authenticator.oauth.serverUri"
+SHOWN_TOKEN_PATH = "gravitino.authenticator.oauth.tokenPath"  # noqa: S105  the name of a setting
+"""Where clients get tokens: the path is below the server."""
 UP, DOWN = "UP", "DOWN"
 
 
@@ -57,9 +60,12 @@ async def get_version(_service: Gravitino, _request: Request) -> Response:
     return json_response(200, VersionAnswer(version=version))
 
 
-async def get_configs(service: Gravitino, _request: Request) -> Response:
+async def get_configs(service: Gravitino, request: Request) -> Response:
     """The settings that clients and consoles begin with."""
-    return json_response(200, service.configs)
+    configs = service.configs
+    if SHOWN_TOKEN_PATH in configs:  # tokens are issued by this server itself
+        configs = {**configs, SHOWN_SERVER: address_of(service, request)}
+    return json_response(200, configs)
 
 
 async def who_am_i(service: Gravitino, request: Request) -> Response:

@@ -81,3 +81,9 @@ async def catalog_of(service: Gravitino, request: Request) -> Opened:
 def segment(request: Request, name: str) -> str:
     """A name in the path, decoded. Java's client writes a space as `+`, and a plus is `%2B`."""
     return unquote_segment(request.params[name])
+
+
+def address_of(service: Gravitino, request: Request) -> str:
+    """Where clients find this server: as the settings say, else as this one found it."""
+    url = service.public_url or f"http://{request.headers.get('host', 'localhost')}"
+    return url.rstrip("/")

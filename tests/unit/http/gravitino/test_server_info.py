@@ -7,6 +7,7 @@ from headgate import __version__
 from headgate.errors import BackendUnavailable
 from headgate.http.gravitino.problems import GRAVITINO
 from headgate.http.gravitino.routes import ROOT_ROUTES, ROUTES
+from headgate.http.gravitino.server_info import SHOWN_TOKEN_PATH
 from headgate.http.router import Router, Surface, Unmatched
 from tests.unit.http.gravitino.control import Control
 
@@ -52,6 +53,17 @@ async def test_everybody_is_told_who_it_is(control: Control) -> None:
 async def test_the_configuration_is_a_flat_map(control: Control) -> None:
     """It has no code, and lies at the root."""
     assert (await control.get("/configs")).json == control.service.configs
+
+
+@pytest.mark.parametrize("url", ["", "https://lake.example.com/"])
+async def test_clients_are_told_where_to_get_tokens(control: Control, url: str) -> None:
+    """Where this server issues them: at the address that it has for others."""
+    shown = {SHOWN_TOKEN_PATH: "/iceberg/v1/oauth/tokens"}
+    control.use(msgspec.structs.replace(control.service, configs=shown, public_url=url))
+    told = (await control.get("/configs", headers={"host": "here:8181"})).json
+
+    where = url.rstrip("/") or "http://here:8181"
+    assert told == shown | {"gravitino.authenticator.oauth.serverUri": where}
 
 
 @pytest.mark.parametrize("path", ["/api/health", "/api/health/ready", "/api/health/live"])
