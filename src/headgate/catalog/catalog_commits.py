@@ -78,7 +78,7 @@ async def change_catalog(
         draft.discard(entry.object)
         if new.name == old.name:
             names.put(ROOT, CATALOGS, name, moved)
-            draft.note(call.note("alter", "catalog", [name]))
+            draft.note(call.note(_done(old, new), "catalog", [name]))
         else:
             check_catalog_name(new.name)
             _check_free(names, call, new.name)
@@ -148,6 +148,13 @@ async def _commit(
     except LocationTaken as taken:
         [head] = await handle.heads(CATALOG_POINTER)
         raise await with_catalog(realm.name, head, taken) from taken
+
+
+def _done(old: CatalogEntity, new: CatalogEntity) -> str:
+    """What the change log calls it."""
+    if new.in_use == old.in_use:
+        return "alter"
+    return "enable" if new.in_use else "disable"
 
 
 def _check_free(names: Names, call: Call, name: str) -> None:

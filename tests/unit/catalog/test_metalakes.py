@@ -32,6 +32,7 @@ from headgate.catalog.metalakes import (
     list_metalakes,
     switch_metalake,
 )
+from headgate.catalog.openings import CATALOG_POINTER
 from headgate.catalog.principals import USER, find_principal
 from headgate.errors import (
     CatalogNotFound,
@@ -43,6 +44,7 @@ from headgate.errors import (
     Unavailable,
 )
 from headgate.kernel.realms import DROPPED, REALMS_KEY, RealmState
+from headgate.kernel.records import PointerKey
 from headgate.limits import HALF_MADE_MS_MAX
 from tests.unit.catalog.change_pages import since, told
 from tests.unit.catalog.lakes import Node, World
@@ -329,3 +331,15 @@ async def test_a_catalog_that_was_made_anew_is_not_changed_by_an_old_call(node: 
         await switch_catalog(node.lake, stale, on=False)
     await drop_catalog(node.lake, stale, force=True)
     assert [one.name for one in await list_catalogs(node.kernel, "default")] == ["files", "main"]
+
+
+async def test_switching_a_catalog_is_told_as_what_it_is(node: Node) -> None:
+    """Once each time it makes a difference; other changes are others."""
+    opened = await node.lake.open_metalake(Call(CatalogName("default", "main"), ANN))
+    await alter_catalog(node.lake, opened, lambda old: msgspec.structs.replace(old, comment="x"))
+    for on in (True, False, False, True):
+        await switch_catalog(node.lake, opened, on=on)
+    log = node.kernel.log.oldest_first(PointerKey(opened.realm.id, CATALOG_POINTER))
+    told = [record.do async for commit in log for _, record in records_of(commit)]
+
+    assert told[-3:] == ["alter", "disable", "enable"]
