@@ -152,11 +152,14 @@ async def test_whose_a_location_is_is_told_to_those_who_may_know_it(clerk: Clerk
     location = (await metadata(clerk, THEIRS_TABLE))["location"]
     new = {**new_table("new"), "location": location}
 
-    hidden = await ask(clerk, "POST", "namespaces/mine/tables", new)
+    elsewhere = await ask(clerk, "POST", "namespaces/mine/tables", new)
+    await clerk.grant("r", THEIRS, Right.CREATE_TABLE)
+    hidden = await ask(clerk, "POST", "namespaces/theirs/tables", new)
     await clerk.grant("r", THEIRS, Right.SELECT_TABLE)
-    known = await ask(clerk, "POST", "namespaces/mine/tables", new)
-    assert (hidden.status, known.status) == (409, 409)
-    assert ["theirs.t lies" in str(heard.json) for heard in (hidden, known)] == [False, True]
+    known = await ask(clerk, "POST", "namespaces/theirs/tables", new)
+    answers = (elsewhere, hidden, known)
+    assert [heard.status for heard in answers] == [403, 409, 409]
+    assert ["theirs.t lies" in str(heard.json) for heard in answers] == [False, False, True]
 
 
 async def test_changing_only_where_metadata_goes_is_looked_at_too(
