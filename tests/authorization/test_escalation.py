@@ -258,7 +258,7 @@ async def test_other_operations_do_not_reach_tables_that_one_may_not_change(
         (
             "namespaces/mine/register",
             {"name": "t", "metadata-location": file, "overwrite": True},
-            400,
+            403,
         ),
         (
             "transactions/commit",
