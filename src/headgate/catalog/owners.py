@@ -12,12 +12,22 @@ from headgate.access import rules
 from headgate.access.objects import ObjectType
 from headgate.catalog.compiling import METALAKE_MARK, OWNER_MARK
 from headgate.catalog.entities import MetalakeEntity
+from headgate.catalog.guards import ROOT
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import IDS, NamesDraft, place_of
 from headgate.catalog.objects import LOCATED, FoundObject, ObjectName, absent, find_object
 from headgate.catalog.openings import Heads
-from headgate.catalog.principals import Sort, principal_of, require_principal
+from headgate.catalog.principals import (
+    USER,
+    New,
+    Sort,
+    add_principal,
+    principal_of,
+    require_principal,
+    set_enabled,
+)
+from headgate.errors import UserExists
 from headgate.kernel.draft import Draft
 
 
@@ -60,6 +70,24 @@ async def set_owner(
         draft.note(_note(found, {"owner": owner, "owner-kind": sort.word}))
 
     await found.metalake.commit(found.pointer, attempt)
+
+
+async def give_metalake(metalake: OpenedMetalake, user: str) -> None:
+    """Let this user own a metalake, and first of all let it in.
+
+    For operators: an owner of whom nobody knows a password cannot do it.
+    """
+    try:
+        id = (await add_principal(metalake, USER, New(user))).id
+    except UserExists:
+        id = (await set_enabled(metalake, user, enabled=True)).id
+
+    def attempt(draft: Draft) -> None:
+        own_metalake(draft, id)
+        more = {"owner": user, "owner-kind": USER.word}
+        draft.note(metalake.call.note("set-owner", "metalake", [metalake.name], **more))
+
+    await metalake.commit(ROOT, attempt)
 
 
 def own_metalake(draft: Draft, owner: int) -> None:

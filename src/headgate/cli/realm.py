@@ -5,8 +5,12 @@ from collections.abc import Callable
 
 import click
 
+from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.catalogs import OPERATOR, stored_catalogs
+from headgate.catalog.metalake_openings import MetalakeOpenings
 from headgate.catalog.metalakes import found_metalake
+from headgate.catalog.openings import Openings
+from headgate.catalog.owners import give_metalake
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
@@ -18,7 +22,7 @@ from headgate.kernel.realms import Realm, RealmState
 @click.group(invoke_without_command=True)
 @click.pass_context
 def realm(context: click.Context) -> None:
-    """List, create, activate, deactivate, purge and delete realms."""
+    """List, create, activate, deactivate, give away, purge and delete realms."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -69,6 +73,22 @@ def deactivate(run: Run, name: str) -> None:
         run, lambda kernel: kernel.realms.deactivate(name, by=OPERATOR), writable=True
     )
     _answer(run, moved, "deactivated")
+
+
+@realm.command()
+@click.argument("name")
+@click.argument("user")
+@shared
+def own(run: Run, name: str, user: str) -> None:
+    """Let a user own a metalake, and be one of its users. NAME is its name or id.
+
+    For one whose owner cannot get in, as `anonymous` if it was made before access was controlled.
+    """
+    owned = with_kernel(run, lambda kernel: _give(kernel, name, user), writable=True)
+    if run.json:
+        click.echo(to_json(described(owned) | {"owner": user}))
+    else:
+        click.echo(f"Metalake {printable(owned.name)!r} is owned by {printable(user)!r} now.")
 
 
 @realm.command()
@@ -131,6 +151,15 @@ def counter(title: str) -> Callable[[int], None] | None:
         click.echo(f"\r{title}: {done:,} deleted", nl=False, err=True)
 
     return show
+
+
+async def _give(kernel: Kernel, name: str, user: str) -> Realm:
+    """Whoever has the store may do so, whatever rights there are in it."""
+    found = await kernel.realms.get(name)
+    call = Call(CatalogName(found.name, ""), Caller(OPERATOR, is_server=True))
+    opened = await MetalakeOpenings(kernel, Openings(kernel)).open(call, inactive=True)
+    await give_metalake(opened, user)
+    return found
 
 
 async def _places(kernel: Kernel, name: str) -> list[str]:

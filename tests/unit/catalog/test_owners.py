@@ -3,7 +3,8 @@
 import pytest
 
 from headgate.access import rules
-from headgate.catalog.owners import set_owner
+from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.owners import give_metalake, set_owner
 from headgate.catalog.principals import GROUP, USER, New, add_principal, remove_principal
 from headgate.errors import (
     CommitTimedOut,
@@ -57,6 +58,21 @@ async def test_everything_can_be_handed_over(
     await other.own(kind, text, "cooks", GROUP)
 
     assert await filled.owner(kind, text) == ("group", "cooks")
+
+
+@pytest.mark.parametrize("name", ["ben", "dora", "dan"])
+async def test_an_operator_gives_the_metalake_to_anybody(
+    filled: Guarded, other: Guarded, name: str
+) -> None:
+    """Who is a user of it, or none yet, or one that is switched off; the former owner stays one."""
+    await add_principal(await filled.metalake(), USER, New("dan", enabled=False))
+    call = Call(CatalogName(METALAKE, ""), Caller("operator", is_server=True))
+    await give_metalake(await filled.lake.open_metalake(call), name)
+
+    assert await other.owner("metalake", METALAKE, by=name) == ("user", name)
+    (await other.metalake(name)).require(rules.DROP_METALAKE)
+    with pytest.raises(Forbidden):
+        (await other.metalake(OWNER)).require(rules.DROP_METALAKE)
 
 
 async def test_what_nobody_was_given_has_no_owner(filled: Guarded) -> None:

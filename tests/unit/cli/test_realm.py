@@ -52,6 +52,26 @@ def test_the_change_log_names_the_operator(
     ]
 
 
+def test_an_operator_gives_a_metalake_an_owner(
+    switched_off: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who becomes a user of it if it is none; while it is off it has to be switched on first."""
+    own = ["realm", "own", "old", "ann", "--json", *switched_off]
+    assert run(own) == 1
+    assert "headgate realm activate old" in capsys.readouterr().err
+    assert run(["realm", "activate", "old", *switched_off]) == 0
+    assert run(own) == run(own) == 0
+    assert '"owner":"ann"' in capsys.readouterr().out
+    assert run(["realm", "own", "none", "ann", *switched_off]) == 1
+    capsys.readouterr()
+    assert run(["log", "--changes", "--json", *switched_off]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    done = [(one["do"], one["kind"], one["name"]) for one in records]
+    assert done.count(("create", "user", ["ann"])) == 1
+    assert done.count(("set-owner", "metalake", ["old"])) == 1
+
+
 def test_a_purge_says_where_files_are_left(
     switched_off: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
