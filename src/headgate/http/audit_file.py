@@ -1,12 +1,16 @@
 """The place where an audit is written: a file that only its owner reads, or standard output."""
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 from headgate.errors import BadSetting
 
 STANDARD_OUTPUT = 1
 MODE = 0o600
+FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""A link is not followed, and a pipe is not waited for."""
 
 
 class AuditFile:
@@ -50,8 +54,11 @@ class AuditFile:
         if self._path is None or self._is_there():
             return
         self.close()
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        self._descriptor = os.open(self._path, flags, MODE)
+        descriptor = os.open(self._path, FLAGS, MODE)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it is no file", str(self._path))
+        self._descriptor = descriptor
 
     def _is_there(self) -> bool:
         if self._descriptor < 0 or self._path is None:

@@ -173,6 +173,17 @@ def test_a_file_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) -
         AuditFile(tmp_path / "missing" / "audit.log").open()
 
 
+def test_what_is_no_file_is_refused_at_the_start(tmp_path: Path) -> None:
+    """A link would lead the audit elsewhere, and a pipe would be waited for."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(tmp_path / "elsewhere")
+    for place in (pipe, link, Path(os.devnull)):
+        with pytest.raises(BadSetting, match="the audit cannot be written"):
+            AuditFile(place).open()
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_lines_go_to_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
     """Which is not closed with the audit."""
     place = AuditFile(None)
