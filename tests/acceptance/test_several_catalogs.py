@@ -25,7 +25,7 @@ def commands(block: str) -> list[list[str]]:
 
 def test_several_catalogs_are_used_as_shown(tmp_path: Path) -> None:
     """Each client gets the catalog that it names, and whoever names none the default one."""
-    make, choose, take_away = blocks(PAGE, "bash")
+    make, choose, switch, take_away = blocks(PAGE, "bash")
     with HeadgateServer(tmp_path) as server:
         for command in commands(make):
             headgate(server, *command)
@@ -51,6 +51,9 @@ def test_several_catalogs_are_used_as_shown(tmp_path: Path) -> None:
     with HeadgateServer(tmp_path, *options) as server:
         listed = httpx.get(f"{server.iceberg_url}/v1/config").json()
         assert listed["overrides"]["prefix"] == "team2.legacy"
+        for command, status in zip(commands(switch), (403, 200), strict=True):
+            headgate(server, *command)
+            assert httpx.get(f"{server.iceberg_url}/v1/config").status_code == status
         [command] = commands(take_away)
         assert "namespace new" in headgate(server, *command, expect=1)
         url = f"{server.iceberg_url}/v1/team2.legacy/namespaces"
