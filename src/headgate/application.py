@@ -19,6 +19,7 @@ from headgate.catalog.guards import Guard
 from headgate.catalog.lake import Lake
 from headgate.catalog.large_metadata import WORKER as METADATA
 from headgate.catalog.linked_places import check_links
+from headgate.catalog.log_rounds import LogRounds
 from headgate.catalog.polling import Validation, per_request
 from headgate.catalog.purge_rounds import make_rounds
 from headgate.catalog.reports import Reports
@@ -75,7 +76,7 @@ from headgate.settings.catalogs import (
     BOOTSTRAP_METALAKE,
     SCHEMA_SEPARATOR,
 )
-from headgate.settings.server import HTTP_PUBLIC_URL, READ_ONLY
+from headgate.settings.server import HTTP_PUBLIC_URL, LOG_RETENTION, READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.worker_files import WorkerFiles
@@ -114,6 +115,7 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             validation = _validation(settings, kernel, measures, stack)
             service = await _iceberg(settings, kernel, authentication, audit, validation, stack)
             measures.add_source(lambda: lake_samples(service.lake))
+            _cut_logs(settings, kernel, measures, stack)
             measures.add_source(lambda: cache_samples("answers", service.answers.statistics()))
             check = _check(settings, kernel)
             gravitino = _gravitino(settings, service, authentication, check)
@@ -173,6 +175,18 @@ def _validation(
     task = asyncio.create_task(polls.poll_for_ever())
     stack.callback(task.cancel)
     return polls.validation
+
+
+def _cut_logs(
+    settings: Settings, kernel: Kernel, measures: Measures, stack: AsyncExitStack
+) -> None:
+    """Cut old commits now and then, until the stack ends."""
+    if settings[READ_ONLY] or not settings[LOG_RETENTION]:
+        return
+    rounds = LogRounds(kernel, settings[LOG_RETENTION])
+    measures.add_source(lambda: {"headgate_log_commits_cut_total": rounds.commits_cut})
+    task = asyncio.create_task(rounds.make_for_ever(entropy))
+    stack.callback(task.cancel)
 
 
 async def _iceberg(

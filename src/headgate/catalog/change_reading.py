@@ -109,6 +109,7 @@ class Reading:
                     is_first = False
                 yield commit
         except (LogCut, NotFound, Corrupt) as error:
+            self._ids.forget(key)  # whoever asks again is told what is the oldest by now
             if not await self._is_purged(key.realm):
                 raise _again(error) if isinstance(error, LogCut) else error from None
             self._forget(key.realm)

@@ -32,6 +32,10 @@ class CommitIds:
             self._keep(key, ids)
         return ids
 
+    def forget(self, key: PointerKey) -> None:
+        """Find them anew: some are no longer kept."""
+        self._known.pop(key, None)
+
     def _keep(self, key: PointerKey, ids: "array[int]") -> None:
         kept = ids[:CHANGES_AHEAD_MAX]
         while self._known and len(kept) + sum(map(len, self._known.values())) > CHANGES_AHEAD_MAX:

@@ -40,6 +40,7 @@ FAMILIES = {
         "counter", "Commits that met others and were run again."
     ),
     "headgate_commit_timeouts_total": Family("counter", "Commits that waited too long."),
+    "headgate_log_commits_cut_total": Family("counter", "Old commits deleted from the log."),
     "headgate_cache_hits_total": Family("counter", "Entries found in a cache."),
     "headgate_cache_misses_total": Family("counter", "Entries not found in a cache."),
     "headgate_cache_evictions_total": Family("counter", "Entries put out of a cache."),

@@ -164,7 +164,10 @@ class CommitLog:
     async def _commit(self, key: PointerKey, id: int, head: Head) -> Commit:
         groups, replaced = head.groups, head.replaced
         if head.spilled:
-            changes = await self._store.get(key.realm, head.spilled, Changes)
+            try:
+                changes = await self._store.get(key.realm, head.spilled, Changes)
+            except ObjectNotFound as cut:
+                raise _cut(key, id, None) from cut  # along with the commit, after it was read
             groups, replaced = changes.groups, changes.replaced
         return Commit(
             id,

@@ -3,6 +3,8 @@
 from headgate.limits import (
     BODY_BYTES_MAX,
     BODY_BYTES_MIN,
+    LOG_RETENTION_DAYS,
+    LOG_RETENTION_DAYS_MAX,
     PLANNING_PROCESSES_MAX,
     PORT,
     PORT_MAX,
@@ -108,4 +110,14 @@ LOG_FORMAT = Setting(
     default="text",
     choices=("text", "json"),
     help="How messages are logged: lines for people, or one JSON object per line.",
+)
+LOG_RETENTION = Setting(
+    name="log.retention-days",
+    type=int,
+    default=LOG_RETENTION_DAYS,
+    unit="days",
+    least=0,
+    most=LOG_RETENTION_DAYS_MAX,
+    help="How long commits stay in the change log after others have followed them; 0 keeps all. "
+    "Give all servers of a store the same.",
 )

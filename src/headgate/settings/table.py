@@ -76,6 +76,7 @@ from headgate.settings.server import (
     LOG_ACCESS,
     LOG_FORMAT,
     LOG_LEVEL,
+    LOG_RETENTION,
     PLANNING_PROCESSES,
     READ_ONLY,
 )
@@ -120,6 +121,7 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         LOG_LEVEL,
         LOG_ACCESS,
         LOG_FORMAT,
+        LOG_RETENTION,
     ),
     "Authentication": (
         METHODS,

@@ -7,7 +7,7 @@ from headgate.errors import CorruptRow, LogCut, ObjectNotFound, PointerNotFound
 from headgate.ids import node, time_ms
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
-from headgate.kernel.head import Change, Group, encode_note
+from headgate.kernel.head import Change, Group, Head, encode_note
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import Entry, commit_at
 from headgate.kernel.records import PointerKey, Swap
@@ -293,6 +293,20 @@ async def test_history_cut_while_it_is_read_is_told(
         _ = [commit async for commit in commits]
 
     assert first.id == ids[0]
+
+
+async def test_a_commit_that_is_cut_between_its_head_and_its_changes_is_told(
+    kernel: Kernel, realm: RealmHandle, key: PointerKey
+) -> None:
+    """Its head is still at hand; what did not fit into it is gone."""
+    await realm.commit(POINTER, putting_all({b"%06d" % number: b"" for number in range(3000)}))
+    await make(realm, 1)
+    [_, first] = await backwards(kernel, key)
+    head = await kernel.store.get(realm.id, first, Head)
+    await kernel.store.delete(realm.id, [head.spilled])
+    for read in (forwards, backwards):
+        with pytest.raises(LogCut, match=f"from {first}"):
+            await read(kernel, key)
 
 
 async def test_a_pointer_without_its_head_is_corrupt(
