@@ -4,7 +4,7 @@ from headgate.access.rules import LOAD_FUNCTION, LOAD_SCHEMA, REGISTER_FUNCTION
 from headgate.catalog.calls import Done
 from headgate.catalog.entities import Entry, FunctionEntity, Kind
 from headgate.catalog.lake import Lake
-from headgate.catalog.namespaces import find_namespace, require_namespace
+from headgate.catalog.namespaces import find_namespace, id_of_namespace, require_namespace
 from headgate.catalog.naming import FUNCTIONS, NamesDraft
 from headgate.catalog.openings import Opened
 from headgate.catalog.paging import Page, Paging, list_names
@@ -42,10 +42,11 @@ async def create_function(
     """Add a function. Iceberg's protocol cannot; it is for those that can."""
     await opened.require(REGISTER_FUNCTION, identifier.namespace)
     check_name(identifier.name)
+    into = await id_of_namespace(opened, identifier.namespace)
 
     def attempt(draft: Draft) -> Done:
         names = NamesDraft(draft)
-        parent = require_namespace(names, identifier.namespace)
+        parent = require_namespace(names, identifier.namespace, into)
         if names.find(parent.id, FUNCTIONS, identifier.name) is not None:
             raise AlreadyExists(f"Function already exists: {identifier}")
         entry = Entry(Kind.FUNCTION, draft.new_id(), draft.stage(function), opened.owner)

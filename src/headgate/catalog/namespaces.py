@@ -1,6 +1,7 @@
 """Namespaces: created with their parents, listed level by level, dropped when empty."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -28,18 +29,24 @@ from headgate.catalog.own_places import LOCATION, check_for_schema
 from headgate.catalog.paging import Page, Paging, list_names
 from headgate.errors import (
     BadRequest,
+    CommitTimedOut,
     NamespaceExists,
     NamespaceNotEmpty,
     NamespaceNotFound,
     Unprocessable,
 )
 from headgate.kernel.draft import Draft
+from headgate.limits import RESOLVE_TRIES_MAX
 from headgate.model.locations import check_allowed
 from headgate.model.names import Levels, check_levels, dotted
 from headgate.model.physical import physical_name
 from headgate.model.separators import check_level_in_nested, check_name_in_flat
 
 _CONTENTS = {NAMESPACES: "namespace", RELATIONS: "table or view", FUNCTIONS: "function"}
+
+
+class _MovedError(Exception):
+    """The namespaces above are no longer those that the caller was permitted to create in."""
 
 
 class PropertyChanges(NamedTuple):
@@ -59,27 +66,43 @@ async def create_namespace(
 ) -> dict[str, str]:
     """Make a namespace and those above it that are missing, all or none; its properties."""
     check_levels(levels)
-    await opened.require(CREATE_SCHEMA, levels[:-1])
-    _check_nesting(opened, levels, lake.options)
-    await _check_properties(opened, levels, properties)
+    what = f"create namespace {physical_name(levels)}"
+    for _ in range(RESOLVE_TRIES_MAX):
+        await opened.require(CREATE_SCHEMA, levels[:-1])
+        _check_nesting(opened, levels, lake.options)
+        await _check_properties(opened, levels, properties)
+        above = await opened.look(lambda names: names.path(levels[:-1]))
+        new = NamespaceEntity(dict(properties), created_by=opened.call.principal, comment=comment)
+        try:
+            await lake.commit(opened, what, partial(_create, opened, levels, new, above))
+        except _MovedError:
+            opened = await lake.open(opened.call)
+        else:
+            return dict(properties)
+    raise CommitTimedOut(
+        f"Not done: {what}", why="others were first, again and again", fix="Try again"
+    )
 
-    def attempt(draft: Draft) -> Done:
-        names = NamesDraft(draft)
-        path = names.path(levels)
-        if len(path) == len(levels):
-            raise NamespaceExists(f"Namespace already exists: {dotted(levels)}")
-        for depth in range(len(path), len(levels)):
-            parent = path[-1].id if path else ROOT
-            own = (dict(properties), comment) if depth == len(levels) - 1 else ({}, "")
-            entity = NamespaceEntity(own[0], draft.now_ms, opened.call.principal, own[1])
-            entry = Entry(Kind.NAMESPACE, draft.new_id(), draft.stage(entity), opened.owner)
-            names.add(parent, NAMESPACES, levels[depth], entry)
-            path.append(entry)
-        draft.note(opened.call.note("create", "namespace", levels))
-        return Done([path[-1].id])
 
-    await lake.commit(opened, f"create namespace {physical_name(levels)}", attempt)
-    return dict(properties)
+def _create(
+    opened: Opened, levels: Levels, new: NamespaceEntity, above: Sequence[Entry], draft: Draft
+) -> Done:
+    """Make it in a commit, below those that the caller may create in."""
+    names = NamesDraft(draft)
+    path = names.path(levels)
+    if [entry.id for entry in path[: len(levels) - 1]] != [entry.id for entry in above]:
+        raise _MovedError
+    if len(path) == len(levels):
+        raise NamespaceExists(f"Namespace already exists: {dotted(levels)}")
+    for depth in range(len(path), len(levels)):
+        parent = path[-1].id if path else ROOT
+        kept = new if depth == len(levels) - 1 else NamespaceEntity({}, created_by=new.created_by)
+        object = draft.stage(msgspec.structs.replace(kept, created_ms=draft.now_ms))
+        entry = Entry(Kind.NAMESPACE, draft.new_id(), object, opened.owner)
+        names.add(parent, NAMESPACES, levels[depth], entry)
+        path.append(entry)
+    draft.note(opened.call.note("create", "namespace", levels))
+    return Done([path[-1].id])
 
 
 async def check_namespace(opened: Opened, levels: Levels) -> None:
@@ -126,10 +149,11 @@ async def update_namespace(
         )
     await opened.require(ALTER_SCHEMA, levels)
     await _check_properties(opened, levels, updates)
+    meant = await id_of_namespace(opened, levels)
 
     def attempt(draft: Draft) -> Done:
         names = NamesDraft(draft)
-        entry = require_namespace(names, levels)
+        entry = require_namespace(names, levels, meant)
         old = draft.fetch(entry.object, NamespaceEntity)
         kept = {name: value for name, value in old.properties.items() if name not in removals}
         after = kept | dict(updates)
@@ -159,24 +183,23 @@ async def update_namespace(
 async def drop_namespace(lake: Lake, opened: Opened, levels: Levels) -> None:
     """Remove a namespace that holds nothing."""
     await opened.require(DROP_SCHEMA, levels)
+    meant = await id_of_namespace(opened, levels)
 
     def attempt(draft: Draft) -> Done:
         names = NamesDraft(draft)
-        path = names.path(levels)
-        if not path or len(path) != len(levels):
-            raise no_namespace(names, levels)
-        content = names.first_below(path[-1].id)
+        gone = require_namespace(names, levels, meant)
+        content = names.first_below(gone.id)
         if content is not None:
             raise NamespaceNotEmpty(
                 f"Namespace {dotted(levels)} is not empty",
                 why=f"it contains the {_CONTENTS.get(content[0], 'entity')} {content[1]}",
                 fix="Drop its content first; there is no cascade",
             )
-        above = path[-2].id if len(path) > 1 else ROOT
-        names.remove(above, NAMESPACES, levels[-1], path[-1])
-        draft.discard(path[-1].object)
+        above = names.path(levels[:-1])
+        names.remove(above[-1].id if above else ROOT, NAMESPACES, levels[-1], gone)
+        draft.discard(gone.object)
         draft.note(opened.call.note("drop", "namespace", levels))
-        return Done([path[-1].id])
+        return Done([gone.id])
 
     await lake.commit(opened, f"drop namespace {physical_name(levels)}", attempt)
 
@@ -186,10 +209,16 @@ async def find_namespace(opened: Opened, levels: Levels) -> Entry:
     return await opened.look(lambda names: require_namespace(names, levels))
 
 
-def require_namespace(names: Names, levels: Levels) -> Entry:
-    """The namespace of this path, in a commit."""
+async def id_of_namespace(opened: Opened, levels: Levels) -> int:
+    """Which namespace has this path now, as a commit may find another there; 0 for none."""
+    entry = await opened.look(lambda names: names.namespace(levels))
+    return entry.id if entry else 0
+
+
+def require_namespace(names: Names, levels: Levels, meant: int | None = None) -> Entry:
+    """The namespace of this path, in a commit; if another one was meant, it is not there."""
     entry = names.namespace(levels)
-    if entry is None:
+    if entry is None or meant not in {None, entry.id}:
         raise no_namespace(names, levels)
     return entry
 

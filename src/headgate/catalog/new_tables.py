@@ -38,6 +38,8 @@ async def create_table(
     identifier = Identifier(namespace, new.name)
 
     async def prepare(current: Opened) -> list[Change]:
+        if current is not opened:  # by now there may be another namespace of this name
+            await current.require(CREATE_TABLE, namespace)
         version = await _first_version(lake, current, identifier, new)
         return [await new_state(lake, current, identifier, version, None)]
 
@@ -67,6 +69,8 @@ async def register_table(
     await opened.require(CREATE_TABLE, identifier.namespace)
 
     async def prepare(current: Opened) -> list[Change]:
+        if current is not opened:  # by now there may be another namespace of this name
+            await current.require(CREATE_TABLE, identifier.namespace)
         before = await _overwritten(current, identifier) if overwrite else None
         if before is not None:
             await current.require(DROP_TABLE, *identifier)

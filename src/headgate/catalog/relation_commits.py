@@ -13,7 +13,7 @@ from headgate.catalog.entities import Entry, Kind, TableEntity
 from headgate.catalog.holders import with_holder
 from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_files import memo
-from headgate.catalog.namespaces import require_namespace
+from headgate.catalog.namespaces import id_of_namespace, require_namespace
 from headgate.catalog.naming import RELATIONS, NamesDraft
 from headgate.catalog.openings import Opened
 from headgate.catalog.own_places import check_in_schema
@@ -45,6 +45,8 @@ class Change(NamedTuple):
     """Its metadata file is still to be written."""
     owner: int = 0
     """Who owns it if it is new."""
+    parent: int = 0
+    """The namespace that it comes into if it is new: its name may be another's by now."""
 
 
 Prepare = Callable[[Opened], Awaitable[Sequence[Change]]]
@@ -91,7 +93,10 @@ async def new_state(
     new = [place for place in entity.reserved if place not in held]
     await check_in_schema(opened, identifier.namespace, new)
     await check_locations(opened, entity.reserved, before.holding if before else None)
-    return Change(identifier, version.kind, before, entity, version, owner=opened.owner)
+    change = Change(identifier, version.kind, before, entity, version, owner=opened.owner)
+    if before is not None:
+        return change
+    return change._replace(parent=await id_of_namespace(opened, identifier.namespace))
 
 
 async def known_state(
@@ -157,6 +162,8 @@ def _apply(draft: Draft, change: Change) -> Entry:
     if old is not None and change.version is None:
         return old
     parent = require_namespace(names, change.identifier.namespace)
+    if before is None and parent.id != change.parent:
+        raise _MovedError
     # Another table under the same name is another entity: no right of the old one reaches it.
     same = old is not None and before is not None and before.entity.uuid == change.entity.uuid
     id = old.id if old is not None and same else draft.new_id()

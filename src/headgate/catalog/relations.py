@@ -21,7 +21,7 @@ from headgate.catalog.entities import Entry, Kind, TableEntity, ViewEntity
 from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_cache import State
 from headgate.catalog.metadata_files import write_metadata
-from headgate.catalog.namespaces import find_namespace, require_namespace
+from headgate.catalog.namespaces import find_namespace, id_of_namespace, require_namespace
 from headgate.catalog.naming import RELATIONS, Names, NamesDraft
 from headgate.catalog.openings import Heads, Opened
 from headgate.catalog.paging import Page, Paging, list_names
@@ -154,11 +154,12 @@ async def rename_relation(
         await opened.require(_DROPPING[kind], *source)
         await opened.require(_CREATING[kind], target.namespace)
     check_name(target.name)
+    into = await id_of_namespace(opened, target.namespace)
 
     def attempt(draft: Draft) -> Done:
         names = NamesDraft(draft)
         entry = _meant(names, source, kind, meant)
-        parent = require_namespace(names, target.namespace)
+        parent = require_namespace(names, target.namespace, into)
         taken = names.find(parent.id, RELATIONS, target.name)
         if taken is not None:
             raise _EXISTS[taken.kind](

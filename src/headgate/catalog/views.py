@@ -59,6 +59,8 @@ async def create_view(
     await opened.require(CREATE_VIEW, identifier.namespace)
 
     async def prepare(current: Opened) -> list[Change]:
+        if current is not opened:  # by now there may be another namespace of this name
+            await current.require(CREATE_VIEW, identifier.namespace)
         await check_new(current, identifier, Kind.VIEW)
         place = await location_of(lake, current, identifier, location)
         terms = lake.terms(None)
@@ -78,6 +80,8 @@ async def register_view(lake: Lake, opened: Opened, identifier: Identifier, file
     await opened.require(CREATE_VIEW, identifier.namespace)
 
     async def prepare(current: Opened) -> list[Change]:
+        if current is not opened:  # by now there may be another namespace of this name
+            await current.require(CREATE_VIEW, identifier.namespace)
         await check_new(current, identifier, Kind.VIEW)
         version = await registered_version(lake, current, Kind.VIEW, file)
         return [await known_state(lake, current, identifier, version, None)]
