@@ -88,3 +88,19 @@ def test_a_store_in_memory_leaves_nothing_behind(tmp_path: Path) -> None:
         assert process.stdout is not None
         [line] = [line for _, line in zip(range(3), process.stdout, strict=False)][2:]
         assert line.endswith(", for as long as this server runs\n")
+
+
+def test_who_is_believed_is_said(tmp_path: Path) -> None:
+    """With what clients need for it, and a warning if rights are checked of whoever one likes."""
+    admin = ("--set", "authorization.enabled=true", "--set", "authorization.service-admins=ann")
+    with HeadgateServer(tmp_path / "open", *admin) as server:
+        said = server.said()
+    assert "access      everybody is believed, rights are checked\n" in said
+    assert "anyone may call itself anybody" in said
+    methods = ("--set", "authentication.methods=basic,token")
+    with HeadgateServer(tmp_path / "closed", *admin, *methods) as server:
+        said = server.said()
+
+    assert "access      passwords and tokens, rights are checked\n" in said
+    assert 'credential="USER:SECRET"' in said
+    assert "anyone may call itself" not in said

@@ -8,9 +8,12 @@ from typing import NamedTuple
 import click
 
 from headgate import __version__
+from headgate.authentication import methods_of
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import find_catalog
+from headgate.cli.access import access_in_words
 from headgate.cli.output import printable, to_json
+from headgate.cli.snippets import snippets
 from headgate.errors import HeadgateError, NotFound
 from headgate.server_settings import bootstrap_catalog
 from headgate.settings.catalogs import BOOTSTRAP_CATALOG, BOOTSTRAP_METALAKE, BOOTSTRAP_WAREHOUSE
@@ -21,17 +24,6 @@ from headgate.settings.urls import mask
 from headgate.wiring import DATABASE_FILE, open_kernel
 
 UNKNOWN = "unknown: "
-SNIPPETS = """\
-pyiceberg   load_catalog("headgate", type="rest", uri="{url}/iceberg")
-Spark       spark.sql.catalog.headgate=org.apache.iceberg.spark.SparkCatalog
-            spark.sql.catalog.headgate.type=rest
-            spark.sql.catalog.headgate.uri={url}/iceberg
-DuckDB      ATTACH '{catalog}' AS headgate (TYPE iceberg, ENDPOINT '{url}/iceberg',
-            AUTHORIZATION_TYPE none)
-Polars      pl.scan_iceberg(load_catalog("headgate", type="rest",
-            uri="{url}/iceberg").load_table("namespace.table"))
-Gravitino   GravitinoClient(uri="{url}", metalake_name="{metalake}")
-"""
 
 
 class Banner(NamedTuple):
@@ -45,6 +37,10 @@ class Banner(NamedTuple):
     read_only: bool
     temporary: bool
     """Everything goes away when the server stops."""
+    access: str
+    """Who is believed, and whether rights are checked."""
+    methods: frozenset[str]
+    """How clients may say who they are."""
 
     def announce(self) -> None:
         """Say where everything is, and that it works."""
@@ -52,8 +48,9 @@ class Banner(NamedTuple):
         lost = ", for as long as this server runs" if self.temporary else ""
         click.echo(f"listening   {self.url}{', read-only' if self.read_only else ''}")
         click.echo(f"store       {printable(self.store)}{lost}")
-        click.echo(f"tables      {printable(tables)}{lost}\n")
-        click.echo(SNIPPETS.format(url=self.url, **self.catalog._asdict()))
+        click.echo(f"tables      {printable(tables)}{lost}")
+        click.echo(f"access      {self.access}\n")
+        click.echo(snippets(self.url, self.catalog, self.methods))
         click.echo(f"headgate ready on {self.url}")
 
     def announce_as_json(self) -> None:
@@ -66,6 +63,7 @@ class Banner(NamedTuple):
             "tables": self.tables or None,
             "read-only": self.read_only,
             "temporary": self.temporary,
+            "access": self.access,
         }
         click.echo(to_json(about))
 
@@ -79,6 +77,8 @@ def banner(settings: Settings, url: str, *, temporary: bool) -> Banner:
         catalog=CatalogName(settings[BOOTSTRAP_METALAKE], settings[BOOTSTRAP_CATALOG]),
         read_only=settings[READ_ONLY],
         temporary=temporary,
+        access=access_in_words(settings),
+        methods=methods_of(settings),
     )
 
 

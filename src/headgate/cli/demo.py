@@ -18,11 +18,11 @@ from typing import Any, NoReturn
 
 import click
 
-from headgate.catalog.calls import ANYBODY
+from headgate.catalog.calls import ANYBODY, CatalogName
 from headgate.cli import logs
-from headgate.cli.banner import SNIPPETS
 from headgate.cli.options import environment
 from headgate.cli.output import table, to_json
+from headgate.cli.snippets import snippets
 from headgate.errors import HeadgateError, Unavailable, Unsupported
 from headgate.settings.authorization import AUTHORIZATION_ENABLED, SERVICE_ADMINS
 from headgate.settings.server import LOG_ACCESS
@@ -130,7 +130,7 @@ def _say_the_end(url: str, folder: str, *, keep: bool, json: bool) -> None:
         click.echo(to_json({"url": url, "data": folder, "kept": keep}))
         return
     click.echo(f"\nThat was the tour. Clients reach {'this server' if keep else 'a server'} so:\n")
-    click.echo(SNIPPETS.format(url=url if keep else USUAL_URL, metalake="default", catalog="main"))
+    click.echo(snippets(url if keep else USUAL_URL, CatalogName("default", "main")))
     click.echo(NEXT)
     if keep:
         click.echo(f"The server runs on {url} until you press Ctrl-C.")

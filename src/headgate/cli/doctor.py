@@ -11,6 +11,7 @@ import click
 
 from headgate.authentication import shared_names
 from headgate.catalog.catalogs import list_catalogs
+from headgate.cli.access import access_in_words, access_warnings, unknown_admins
 from headgate.cli.finding import Finding
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, to_json
@@ -35,7 +36,7 @@ READ_SECONDS_WANTED = 0.05
 @click.command()
 @shared
 def doctor(run: Run) -> None:
-    """Check settings, database, storage, permissions, clock and versions.
+    """Check settings, access, database, storage, permissions, clock and versions.
 
     A store that is not there is not made. To each place where tables may lie a file is written,
     read and deleted. The exit code is 1 if anything is wrong.
@@ -46,14 +47,14 @@ def doctor(run: Run) -> None:
         click.echo(to_json({"healthy": healthy, "findings": [one._asdict() for one in findings]}))
     else:
         for one in findings:
-            mark = "ok  " if one.ok else "FAIL"
+            mark = ("warn" if one.warns else "ok  ") if one.ok else "FAIL"
             click.echo(f"{mark}  {one.subject:<10} {printable(one.text)}")
     if not healthy:
         click.get_current_context().exit(1)
 
 
 async def _all(settings: Settings) -> list[Finding]:
-    findings = [_versions(), _settings(settings), *_names(settings)]
+    findings = [_versions(), _settings(settings), *_access(settings)]
     findings += [*_data(settings), *_file(settings)]
     findings.append(found_on_port(settings))
     findings += [finding async for finding in _store(settings)]
@@ -75,11 +76,14 @@ def _settings(settings: Settings) -> Finding:
     return Finding("settings", ok=True, text=f"{changed} are set, and all can be used")
 
 
-def _names(settings: Settings) -> Iterator[Finding]:
-    """Who vouches for users, if that is more than one."""
+def _access(settings: Settings) -> Iterator[Finding]:
+    """Who is believed and what is checked, and who vouches for users if that is more than one."""
     with suppress(HeadgateError):  # the settings are found wrong already
+        yield Finding("access", ok=True, text=access_in_words(settings))
+        for warning in access_warnings(settings):
+            yield Finding("access", ok=True, text=warning, warns=True)
         if shared := shared_names(settings):
-            yield Finding("users", ok=True, text=shared)
+            yield Finding("users", ok=True, text=shared, warns=True)
 
 
 def _data(settings: Settings) -> Iterator[Finding]:
@@ -136,6 +140,8 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
         async with open_kernel(settings, writable=False) as kernel:
             yield await _database(kernel, place, clock)
             yield clock
+            if unknown := await unknown_admins(settings, kernel):
+                yield Finding("users", ok=True, text=unknown, warns=True)
             async for finding in _storage(settings, kernel):
                 yield finding
     except StoreNotFound as error:

@@ -9,3 +9,5 @@ class Finding(NamedTuple):
     subject: str
     ok: bool
     text: str
+    warns: bool = False
+    """It works, and may not be what was meant."""

@@ -13,6 +13,7 @@ import click
 from headgate.application import load_application
 from headgate.authentication import believes_everybody, check_authentication, shared_names
 from headgate.cli import logs
+from headgate.cli.access import access_warnings
 from headgate.cli.banner import banner, is_in_memory, unused_warehouse
 from headgate.cli.options import Run, shared
 from headgate.cli.port import with_listener
@@ -96,6 +97,8 @@ def _serve(run: Run, *, temporary: bool) -> None:
             logger.warning(unused)
         if shared := shared_names(settings):
             logger.warning(shared)
+        for warning in access_warnings(settings):
+            logger.warning(warning)
 
     try:
         serve_application(

@@ -70,7 +70,10 @@ def test_a_healthy_store(capsys: Capture, tmp_path: Path) -> None:
     make_store(tmp_path, elsewhere.as_uri())
     found = looked(capsys, tmp_path)
 
-    assert set(found) == {*("versions", "settings", "disk", "port", "database", "clock", "storage")}
+    assert set(found) == {
+        *("versions", "settings", "access", "disk", "port", "database", "clock", "storage")
+    }
+    assert found["access"] == [(True, "everybody is believed, rights are not checked")]
     assert "takes writes" in found["database"][0][1]
     assert "not behind the newest commit" in found["clock"][0][1]
     assert [text.split()[2] for _, text in found["storage"]] == [
@@ -306,3 +309,35 @@ def test_several_who_vouch_for_the_same_names_are_told(tmp_path: Path, capsys: C
     [(ok, text)] = both["users"]
     assert ok
     assert "https://a.example and Headgate itself vouch for the same names" in text
+
+
+CHECKED = ("--set", "authorization.enabled=true", "--set")
+
+
+def test_access_that_nobody_or_anybody_has_is_warned_of(capsys: Capture, tmp_path: Path) -> None:
+    """It may be meant, so the store is healthy."""
+    make_store(tmp_path)
+    admins = ("--set", "authorization.service-admins=ann,bob")
+    open_to_all = looked(capsys, tmp_path, *CHECKED, "authentication.methods=simple", *admins)
+    nobody = looked(capsys, tmp_path, *CHECKED, "authentication.methods=basic")
+    missing = looked(capsys, tmp_path, *CHECKED, "authentication.methods=basic", *admins)
+
+    assert "anyone may call itself anybody" in open_to_all["access"][1][1]
+    assert "users" not in open_to_all
+    assert "set authorization.service-admins" in nobody["access"][1][1]
+    assert "ann, bob cannot come in" in missing["users"][0][1]
+    assert "`headgate user create ann`" in missing["users"][0][1]
+
+
+def test_service_admins_who_are_kept_users_are_no_finding(capsys: Capture, tmp_path: Path) -> None:
+    """Only those are named who are missing; people see a mark of its own."""
+    make_store(tmp_path)
+    create = ["user", "create", "ann", "--no-password", "--data", str(tmp_path)]
+    assert run(create) == 0
+    capsys.readouterr()
+    methods = (*CHECKED, "authentication.methods=token", "--set")
+    assert "users" not in looked(capsys, tmp_path, *methods, "authorization.service-admins=ann")
+    both = [*methods, "authorization.service-admins=ann,bob"]
+    assert run(["doctor", "--data", str(tmp_path), *both]) == 0
+    [line] = [one for one in capsys.readouterr().out.splitlines() if one.startswith("warn")]
+    assert line.startswith("warn  users      bob cannot come in")
