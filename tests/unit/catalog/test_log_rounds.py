@@ -179,6 +179,9 @@ async def test_what_is_current_after_a_long_silence_is_all_that_is_left(store: A
     rounds = LogRounds(store.kernel, RETENTION)
     await rounds.make_one()
     assert await store.ids() == ids[-1:]
+    store.backend.reset()
+    await rounds.make_one()
+    assert set(store.backend.calls) == {"scan_pointers", "read_pointers"}, "it is known to be cut"
     await store.live(commits=2, days=0.1)
     await rounds.make_one()
 
