@@ -1,5 +1,6 @@
 """The rights that can be given, and on what."""
 
+import difflib
 from enum import IntFlag, auto
 
 from headgate.access.objects import ObjectType as T
@@ -110,8 +111,13 @@ def privilege_of(name: str) -> Privilege:
     try:
         return Privilege[ALIASES.get(word, word)]
     except KeyError:
+        nearest = difflib.get_close_matches(word[:80], Privilege.__members__, n=2)
         raise BadRequest(
-            f"Invalid privilege: {name[:80]}", why="there is none of this name", fix="Correct it"
+            f"Invalid privilege: {name[:80]}",
+            why="there is none of this name",
+            fix=f"Did you mean {' or '.join(nearest)}?"
+            if nearest
+            else "docs/reference/rights.md lists them all",
         ) from None
 
 

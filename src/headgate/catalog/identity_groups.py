@@ -65,7 +65,10 @@ async def create_group(kernel: Kernel, name: str, comment: str = "", *, by: str 
     def attempt(draft: Draft) -> None:
         names = NamesDraft(draft)
         if names.find(ROOT, GROUPS, name) is not None:
-            raise GroupExists(f"Group already exists: {name}")
+            raise GroupExists(
+                f"Group already exists: {name}",
+                fix=f"Choose another name; `headgate group members {name}` shows who is in it",
+            )
         group = IdentityGroupEntity(comment, draft.now_ms, by)
         names.add(ROOT, GROUPS, name, Entry(Kind.GROUP, draft.new_id(), draft.stage(group)))
         draft.note(note("create", "identity-group", name, by))

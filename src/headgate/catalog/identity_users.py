@@ -87,7 +87,10 @@ async def create_user(
     def attempt(draft: Draft) -> None:
         names = NamesDraft(draft)
         if names.find(ROOT, USERS, name) is not None:
-            raise UserExists(f"User already exists: {name}")
+            raise UserExists(
+                f"User already exists: {name}",
+                fix=f"Choose another name; `headgate user password {name}` changes its password",
+            )
         _add(draft, names, name, by, hashed)
 
     await change_identities(kernel, attempt)

@@ -84,6 +84,8 @@ def revoke(run: Run, *, token: str, user: str | None) -> None:
     gone = with_kernel(run, take, writable=True)
     if run.json:
         click.echo(to_json({"revoked": gone}))
+    elif gone == text:  # tokens are not kept, so nobody knows whether an id is one's
+        click.echo(f"Token {gone} is refused from now on, if there is such a token.")
     else:
         click.echo(f"Tokens are revoked: {printable(gone)}.")
 

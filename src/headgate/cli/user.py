@@ -10,6 +10,7 @@ from headgate.catalog.identity_groups import (
     change_members,
     create_group,
     drop_group,
+    get_group,
     list_groups,
 )
 from headgate.catalog.identity_users import (
@@ -192,7 +193,12 @@ def drop_one(run: Run, *, name: str, force: bool) -> None:
 @click.option("--remove", metavar="USER", multiple=True, help="Take this one out; repeatable.")
 @shared
 def members(run: Run, *, name: str, add: tuple[str, ...], remove: tuple[str, ...]) -> None:
-    """Change who is in a group."""
+    """Change who is in a group; without options, show it."""
+    if not (add or remove):
+        found = with_kernel(run, lambda kernel: get_group(kernel, name), writable=False)
+        shown = to_json({"name": name, "members": found.members})
+        click.echo(shown if run.json else printable("\n".join(found.members) or "Nobody is in it."))
+        return
     with_kernel(
         run, lambda kernel: change_members(kernel, name, add=add, remove=remove), writable=True
     )

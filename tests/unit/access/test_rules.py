@@ -92,6 +92,14 @@ def test_rights_are_read_in_any_case_and_by_former_names() -> None:
         privilege_of("FLY")
 
 
+def test_a_right_that_is_misspelt_is_answered_with_the_nearest_ones() -> None:
+    """And what is like none with where all of them are."""
+    with pytest.raises(BadRequest, match=r"Did you mean USE_CATALOG or CREATE_CATALOG\?"):
+        privilege_of("use_catalogue")
+    with pytest.raises(BadRequest, match=r"docs/reference/rights\.md lists them all"):
+        privilege_of("xyz")
+
+
 CATALOG, OUTER, INNER, TABLE = (
     Scope(T.CATALOG, 1, 100),
     Scope(T.SCHEMA, 2, 101),

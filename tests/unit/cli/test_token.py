@@ -17,6 +17,7 @@ from headgate.catalog.identities import Identities, current_value
 from headgate.catalog.proofs import PasswordProof, TokenProof, digest_of
 from headgate.cli.main import run
 from headgate.errors import NotAuthenticated
+from headgate.http.authentication.own_tokens import SESSION_BYTES
 from headgate.kernel.kernel import Kernel
 from headgate.settings.loading import load
 from headgate.wiring import open_kernel
@@ -159,6 +160,22 @@ def test_times_that_mean_nothing_are_refused(cli: Cli, text: str) -> None:
     )
 
 
+def test_an_id_that_may_be_nobodys_is_refused_from_now_on(cli: Cli) -> None:
+    """Tokens are not kept, so more cannot be said."""
+    id = "0" * 2 * SESSION_BYTES
+    out, _ = cli.says("token", "revoke", id)
+
+    assert out == f"Token {id} is refused from now on, if there is such a token.\n"
+
+
+def test_a_user_that_is_there_already_is_not_made_again(cli: Cli) -> None:
+    """What to do instead is said."""
+    cli("user", "create", "ann", "--no-password")
+    said = cli.fails("user", "create", "ann", "--no-password")
+
+    assert "`headgate user password ann --data " in said
+
+
 def test_what_cannot_be_revoked_is_said(cli: Cli) -> None:
     """Without what was given, which may be somebody's token."""
     cli("token", "create", "ann")
@@ -260,7 +277,12 @@ def test_groups_have_members(cli: Cli) -> None:
     assert cli("user", "list")[0]["groups"] == ["ops"]
 
     assert "1 users are in it" in cli.fails("group", "drop", "ops")
+    assert cli.says("group", "members", "ops")[0] == "ann\n"
+    assert cli("group", "members", "ops") == {"name": "ops", "members": ["ann"]}
+    assert "`headgate group members ops --data " in cli.fails("group", "create", "ops")
     cli("group", "members", "ops", "--remove=ann")
+    assert cli.says("group", "members", "ops")[0] == "Nobody is in it.\n"
+    assert "Group does not exist: none" in cli.fails("group", "members", "none")
     cli("group", "drop", "ops")
     assert "Group does not exist: ops" in cli.fails("group", "drop", "ops")
     assert "There are no kept groups" in cli.says("group", "list")[0]
