@@ -28,6 +28,7 @@ from headgate.catalog.openings import Opened
 from headgate.catalog.own_places import LOCATION, check_for_schema
 from headgate.catalog.paging import Page, Paging, list_names
 from headgate.errors import (
+    BadName,
     BadRequest,
     CommitTimedOut,
     NamespaceExists,
@@ -65,7 +66,11 @@ async def create_namespace(
     comment: str = "",
 ) -> dict[str, str]:
     """Make a namespace and those above it that are missing, all or none; its properties."""
-    check_levels(levels)
+    try:
+        check_levels(levels)
+    except BadName:
+        await opened.require(CREATE_SCHEMA)  # who may not know the catalog is told no more
+        raise
     what = f"create namespace {physical_name(levels)}"
     for _ in range(RESOLVE_TRIES_MAX):
         await opened.require(CREATE_SCHEMA, levels[:-1])
@@ -139,6 +144,7 @@ async def update_namespace(
     lake: Lake, opened: Opened, levels: Levels, updates: Mapping[str, str], removals: Iterable[str]
 ) -> PropertyChanges:
     """Set and remove properties of a namespace."""
+    await opened.require(ALTER_SCHEMA, levels)
     removals = dict.fromkeys(removals)
     both = sorted(updates.keys() & removals.keys())
     if both:
@@ -147,7 +153,6 @@ async def update_namespace(
             why="these are both to be set and to be removed",
             fix="Name each property once",
         )
-    await opened.require(ALTER_SCHEMA, levels)
     await _check_properties(opened, levels, updates)
     meant = await id_of_namespace(opened, levels)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from headgate.access.rules import ALTER_TABLE, CREATE_TABLE
+from headgate.access.rules import ALTER_TABLE, CREATE_TABLE, LOAD_CATALOG, LOAD_SCHEMA
 from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
 from headgate.catalog.namespaces import find_namespace
@@ -16,7 +16,7 @@ from headgate.catalog.relation_commits import Change, commit_relations, new_stat
 from headgate.catalog.relations import Relation, absent, check_free, entry_of, find_relation
 from headgate.catalog.versions import changed_table, new_version
 from headgate.clock import Clock
-from headgate.errors import BadRequest, TableNotFound
+from headgate.errors import BadRequest, HeadgateError, TableNotFound
 from headgate.limits import (
     DEFINITIONS_INLINE_BYTES_MAX,
     MEMO_BYTES_MAX,
@@ -82,7 +82,7 @@ class _Turn:
 async def commit_table(lake: Lake, opened: Opened, change: TableChange) -> Relation:
     """Change a table, or create it; the table as it is afterwards."""
     what = f"update table {_name(change)}"
-    [table] = await _commit_all(lake, opened, [_read(change)], what)
+    [table] = await _commit_all(lake, opened, [await _read_for(opened, change)], what)
     return table
 
 
@@ -94,12 +94,13 @@ async def prepare_table(lake: Lake, opened: Opened, change: TableChange) -> Chan
 async def commit_transaction(lake: Lake, opened: Opened, changes: Sequence[TableChange]) -> None:
     """Change tables, all or none."""
     if len({change.identifier for change in changes}) != len(changes):
+        await opened.require(LOAD_CATALOG)
         raise BadRequest(
             "Invalid transaction", why="it names a table twice", fix="Join the changes of a table"
         )
     turn, wanted = _Turn(lake.kernel.clock), []
     for change in changes:
-        wanted.append(_read(change))
+        wanted.append(await _read_for(opened, change))
         await turn.end_in_time()
     names = ", ".join(map(_name, changes))
     await _commit_all(lake, opened, wanted, f"transaction on {names}")
@@ -154,6 +155,15 @@ def _with_few_memos(changes: Sequence[Change]) -> list[Change]:
         else:
             few.append(change._replace(entity=replace(change.entity, metadata=b"")))
     return few
+
+
+async def _read_for(opened: Opened, change: TableChange) -> _Wanted:
+    """Who may not know whether there is such a schema is not told what is wrong with a change."""
+    try:
+        return _read(change)
+    except HeadgateError:
+        await opened.require(LOAD_SCHEMA, change.identifier.namespace)
+        raise
 
 
 def _read(change: TableChange) -> _Wanted:

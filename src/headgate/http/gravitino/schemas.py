@@ -16,7 +16,7 @@ from headgate.catalog.providers import ICEBERG
 from headgate.errors import BadRequest, NamespaceNotFound, Unsupported
 from headgate.http.gravitino.route_parts import IN_CATALOG, IN_SCHEMA, SCHEMA, SCHEMAS, read, write
 from headgate.http.gravitino.schema_names import joined_name, schema_of, separator_of, split_name
-from headgate.http.gravitino.service import Gravitino, catalog_of
+from headgate.http.gravitino.service import Gravitino, body_of, catalog_of
 from headgate.http.gravitino.shapes import (
     Answer,
     Audit,
@@ -27,11 +27,11 @@ from headgate.http.gravitino.shapes import (
     Shape,
     audit_of,
 )
-from headgate.http.request import Request, Response, decode, flag, json_response
+from headgate.http.request import Request, Response, flag, json_response
 from headgate.http.router import Parameter
 from headgate.model.gravitino.changes import RemoveProperty, SetProperty
 from headgate.model.names import Levels
-from headgate.model.wire_names import levels_of
+from headgate.model.wire_names import levels_of, unquote_segment
 
 PARENT = Parameter("parentSchema", description="Whose children to list; the first level if empty.")
 CASCADE = Parameter(
@@ -73,6 +73,7 @@ class SchemaAnswer(Answer, frozen=True):
 
 async def list_schemas(service: Gravitino, request: Request) -> Response:
     """The schemas of the first level, or the direct children of one, by their whole names."""
+    unquote_segment(request.first_encoded("parentSchema") or "")  # refused first
     opened = await catalog_of(service, request)
     parent = await _parent(service, opened, request)
     page = await namespaces.list_namespaces(opened, parent, Paging())
@@ -86,8 +87,8 @@ async def list_schemas(service: Gravitino, request: Request) -> Response:
 
 async def create_schema(service: Gravitino, request: Request) -> Response:
     """A new schema, with those above it that are missing."""
+    new = await body_of(service, request, CreateSchema)
     opened = await catalog_of(service, request)
-    new = decode(request, CreateSchema)
     levels = split_name(service, opened, _sent_name(new.name))
     await namespaces.create_namespace(
         service.lake, opened, levels, new.properties or {}, new.comment or ""
@@ -105,9 +106,9 @@ async def load_schema(service: Gravitino, request: Request) -> Response:
 
 async def alter_schema(service: Gravitino, request: Request) -> Response:
     """Set and remove properties of a schema."""
+    updates, removals = _changes((await body_of(service, request, AlterSchema)).updates)
     opened = await catalog_of(service, request)
     levels = schema_of(service, opened, request)
-    updates, removals = _changes(decode(request, AlterSchema).updates)
     await namespaces.update_namespace(service.lake, opened, levels, updates, removals)
     return await _described(service, opened, levels)
 
@@ -140,6 +141,7 @@ async def _parent(service: Gravitino, opened: Opened, request: Request) -> Level
         )
     levels = levels_of(encoded, separator_of(service, opened))
     if not all(levels):
+        await opened.require(rules.LOAD_CATALOG)
         raise BadRequest(
             "Invalid parentSchema", why="one of its levels is empty", fix="Name each level"
         )

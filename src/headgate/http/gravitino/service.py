@@ -1,7 +1,7 @@
 """What the handlers of Gravitino's protocol work with, and how they read the names in a request."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -12,8 +12,10 @@ from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.openings import Opened
 from headgate.catalog.passwords import Passwords
 from headgate.catalog.reports import Reports
-from headgate.http.request import Request
+from headgate.http.request import Request, decode
 from headgate.model.wire_names import unquote_segment
+
+T = TypeVar("T")
 
 
 class Authenticator(Protocol):
@@ -71,9 +73,19 @@ async def metalake_of(
     return opened
 
 
+async def body_of(service: Gravitino, request: Request, cls: type[T]) -> T:
+    """What somebody sends, read before the catalog is opened: if it is wrong, that is all that is
+    said, whether there is such a catalog or not."""
+    await caller_of(service, request)
+    return decode(request, cls)
+
+
 async def catalog_of(service: Gravitino, request: Request) -> Opened:
-    """The catalog in the path of a request, as it is now."""
-    opened = await service.lake.open(await call_of(service, request))
+    """The catalog in the path of a request, as it is now; its names must be readable."""
+    call = await call_of(service, request)
+    for name in request.params.values():
+        unquote_segment(name)
+    opened = await service.lake.open(call)
     request.ground = opened.heads
     return opened
 

@@ -31,9 +31,9 @@ from headgate.http.gravitino.relations import (
 )
 from headgate.http.gravitino.route_parts import IN_SCHEMA, SCHEMA, read, write
 from headgate.http.gravitino.schema_names import schema_of, split_name
-from headgate.http.gravitino.service import Gravitino
+from headgate.http.gravitino.service import Gravitino, body_of
 from headgate.http.gravitino.shapes import Answer, Audit, Dropped, IdentifierList, Payload, Shape
-from headgate.http.request import Request, Response, decode, flag, json_response
+from headgate.http.request import Request, Response, flag, json_response
 from headgate.http.router import Parameter, Route
 from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX
 from headgate.model.gravitino import tables
@@ -82,20 +82,20 @@ list_tables = list_handler(Kind.TABLE)
 
 async def create(service: Gravitino, request: Request) -> Response:
     """Make a table."""
-    opened = await relational(service, request)
-    schema = schema_of(service, opened, request)
-    wanted = decode(request, CreateTable)
+    wanted = await body_of(service, request, CreateTable)
     check_name(wanted.name)
     new = await work_out(partial(_new, wanted), len(request.body))
+    opened = await relational(service, request)
+    schema = schema_of(service, opened, request)
     table = await create_table(service.lake, opened, schema, new)
     return await _answer(service, table, wanted.name)
 
 
 async def load(service: Gravitino, request: Request) -> Response:
     """A table, for those who may do with it what they say."""
+    named = [privilege_of(one) for one in (request.first("privileges") or "").split(",") if one]
     opened = await relational(service, request)
     identifier = identifier_of(service, opened, request, "table")
-    named = [privilege_of(one) for one in (request.first("privileges") or "").split(",") if one]
     if Privilege.MODIFY_TABLE in named:
         await opened.require(rules.ALTER_TABLE, *identifier)
     table = await load_relation(service.lake, opened, identifier, Kind.TABLE)
@@ -105,11 +105,11 @@ async def load(service: Gravitino, request: Request) -> Response:
 
 async def alter(service: Gravitino, request: Request) -> Response:
     """Change a table, or give it another name."""
-    opened = await relational(service, request)
-    identifier = identifier_of(service, opened, request, "table")
-    changes = decode(request, AlterTable).updates
+    changes = (await body_of(service, request, AlterTable)).updates
     renames = [one for one in changes if isinstance(one, RenameTable)]
     check_alone(renames, changes, "table")
+    opened = await relational(service, request)
+    identifier = identifier_of(service, opened, request, "table")
     if not renames:
         updates = partial(updates_for, changes=changes)
         size = len(request.body)

@@ -12,8 +12,8 @@ from headgate.http.iceberg.delegation import (
     locations_in,
 )
 from headgate.http.iceberg.payloads import CredentialsAnswer, SignAnswer, SignBody
-from headgate.http.iceberg.service import Service, identifier_of, open_catalog
-from headgate.http.request import Request, Response, decode, json_response
+from headgate.http.iceberg.service import Service, body_of, identifier_of, open_catalog
+from headgate.http.request import Request, Response, json_response
 
 
 async def load_credentials(service: Service, request: Request) -> Response:
@@ -28,13 +28,13 @@ async def load_credentials(service: Service, request: Request) -> Response:
 
 async def sign(service: Service, request: Request) -> Response:
     """Sign a request to the object store, if it stays within the table."""
-    opened = await open_catalog(service, request)
-    identifier = identifier_of(service, opened, request, "table")
-    body = decode(request, SignBody)
+    body = await body_of(service, request, SignBody)
     if body.provider.lower() != "s3":
         raise BadRequest(
             f"Invalid provider: {body.provider[:80]}", why="only s3 is signed", fix="Use s3"
         )
+    opened = await open_catalog(service, request)
+    identifier = identifier_of(service, opened, request, "table")
     table = await load_relation(service.lake, opened, identifier, Kind.TABLE)
     wanted = SignRequest(body.method, body.uri, body.region, body.headers, body.body)
     write = service.is_writable and await opened.may(ALTER_TABLE, identifier)

@@ -11,19 +11,22 @@ from headgate.http.iceberg.payloads import (
 )
 from headgate.http.iceberg.service import (
     Service,
+    body_of,
     namespace_of,
     open_catalog,
     paging_of,
     parent_of,
 )
-from headgate.http.request import Request, Response, decode, flag, json_response
-from headgate.model.wire_names import unquoted_again
+from headgate.http.request import Request, Response, flag, json_response
+from headgate.model.wire_names import unquote_segment, unquoted_again
 
 
 async def list_namespaces(service: Service, request: Request) -> Response:
     """The direct children of a namespace."""
+    unquote_segment(request.first_encoded("parent") or "")  # what cannot be read is refused first
+    paging = paging_of(request)
     opened = await open_catalog(service, request)
-    parent, paging = parent_of(service, opened, request), paging_of(request)
+    parent = parent_of(service, opened, request)
     try:
         page = await namespaces.list_namespaces(opened, parent, paging)
     except NamespaceNotFound:
@@ -36,8 +39,8 @@ async def list_namespaces(service: Service, request: Request) -> Response:
 
 async def create_namespace(service: Service, request: Request) -> Response:
     """Make a namespace, and those above it."""
+    new = await body_of(service, request, CreateNamespace)
     opened = await open_catalog(service, request)
-    new = decode(request, CreateNamespace)
     properties = await namespaces.create_namespace(
         service.lake, opened, tuple(new.namespace), new.properties or {}
     )
@@ -61,13 +64,13 @@ async def namespace_exists(service: Service, request: Request) -> Response:
 
 async def drop_namespace(service: Service, request: Request) -> Response:
     """Remove an empty namespace."""
-    opened = await open_catalog(service, request)
     if flag(request, "cascade"):
         raise BadRequest(
             "Unsupported: cascade",
             why="a namespace is dropped when it is empty",
             fix="Drop its content first",
         )
+    opened = await open_catalog(service, request)
     levels = namespace_of(service, opened, request)
     await namespaces.drop_namespace(service.lake, opened, levels)
     return Response(204)
@@ -75,9 +78,9 @@ async def drop_namespace(service: Service, request: Request) -> Response:
 
 async def update_properties(service: Service, request: Request) -> Response:
     """Set and remove properties of a namespace."""
+    body = await body_of(service, request, UpdateProperties)
     opened = await open_catalog(service, request)
     levels = namespace_of(service, opened, request)
-    body = decode(request, UpdateProperties)
     changes = await namespaces.update_namespace(
         service.lake, opened, levels, body.updates, body.removals
     )

@@ -6,12 +6,13 @@ from headgate.http.iceberg.lists import identifiers_in, list_response
 from headgate.http.iceberg.payloads import Rename, TableIdentifier
 from headgate.http.iceberg.service import (
     Service,
+    body_of,
     identifier_of,
     namespace_of,
     open_catalog,
     paging_of,
 )
-from headgate.http.request import Request, Response, decode
+from headgate.http.request import Request, Response
 from headgate.http.router import Handler
 from headgate.model.names import Identifier
 
@@ -20,9 +21,10 @@ def list_handler(kind: Kind) -> Handler:
     """Lists those of a namespace."""
 
     async def handler(service: Service, request: Request) -> Response:
+        paging = paging_of(request)
         opened = await open_catalog(service, request)
         namespace = namespace_of(service, opened, request)
-        page = await list_relations(opened, namespace, kind, paging_of(request))
+        page = await list_relations(opened, namespace, kind, paging)
         return await list_response("identifiers", page, identifiers_in(namespace))
 
     return handler
@@ -44,8 +46,8 @@ def rename_handler(kind: Kind) -> Handler:
     """Gives one another name."""
 
     async def handler(service: Service, request: Request) -> Response:
+        body = await body_of(service, request, Rename)
         opened = await open_catalog(service, request)
-        body = decode(request, Rename)
         source, target = identifier_in(body.source), identifier_in(body.destination)
         await rename_relation(service.lake, opened, source, target, kind)
         return Response(204)

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
+from typing import TypeVar
 from urllib.parse import quote
 from uuid import UUID
 
@@ -17,11 +18,13 @@ from headgate.catalog.providers import ICEBERG
 from headgate.catalog.reports import Reports
 from headgate.errors import BadRequest, CatalogNotFound
 from headgate.http.authentication.token_endpoint import TokenEndpoint
-from headgate.http.request import Request
+from headgate.http.request import Request, decode
 from headgate.kernel.cache import Cache
 from headgate.limits import PAGE_ENTRIES, WIRE_NAMES_KNOWN_MAX
 from headgate.model.names import Identifier, Levels
 from headgate.model.wire_names import UNIT_SEPARATOR, levels_of, unquote_segment
+
+T = TypeVar("T")
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -65,9 +68,19 @@ async def call_of(service: Service, request: Request) -> Call:
     return Call(name, caller, key, fingerprint, request.id, request.is_fresh)
 
 
+async def body_of(service: Service, request: Request, cls: type[T]) -> T:
+    """What somebody sends, read before the catalog is opened: if it is wrong, that is all that is
+    said, whether there is such a catalog or not."""
+    request.principal = (await service.authenticate(request)).name
+    return decode(request, cls)
+
+
 async def open_catalog(service: Service, request: Request) -> Opened:
-    """The catalog in the path of a request, as it is now."""
-    opened = await service.lake.open(await call_of(service, request))
+    """The catalog in the path of a request, as it is now; its names must be readable."""
+    call = await call_of(service, request)
+    for name in request.params.values():
+        unquote_segment(name)
+    opened = await service.lake.open(call)
     await check_iceberg(opened)
     request.ground = opened.heads
     return opened

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from headgate.access.rules import LOAD_SCHEMA
 from headgate.catalog import table_commits, tables
 from headgate.catalog.entities import Kind
 from headgate.catalog.new_tables import LargeTable, create_table, register_table, stage_table
@@ -32,11 +33,12 @@ from headgate.http.iceberg.relations import (
 )
 from headgate.http.iceberg.service import (
     Service,
+    body_of,
     identifier_of,
     namespace_of,
     open_catalog,
 )
-from headgate.http.request import JSON_CONTENT, Request, Response, decode, flag
+from headgate.http.request import JSON_CONTENT, Request, Response, flag
 from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX
 from headgate.model.names import Identifier
 
@@ -47,17 +49,17 @@ rename = rename_handler(Kind.TABLE)
 
 async def create(service: Service, request: Request) -> Response:
     """Make a table, or stage one."""
-    opened = await open_catalog(service, request)
-    namespace = namespace_of(service, opened, request)
     new: NewTable | LargeTable
     if len(request.body) > DEFINITIONS_INLINE_BYTES_MAX:
-        head = decode(request, CreateTableHead)
+        head = await body_of(service, request, CreateTableHead)
         new, is_staged = LargeTable(head.name, head.location, request.body), head.stage_create
     else:
-        new = decode(request, NewTable)
+        new = await body_of(service, request, NewTable)
         is_staged = new.stage_create
-    identifier = Identifier(namespace, new.name)
     form = representation_of(request)
+    opened = await open_catalog(service, request)
+    namespace = namespace_of(service, opened, request)
+    identifier = Identifier(namespace, new.name)
     if is_staged:
         version = await stage_table(service.lake, opened, namespace, new)
         return await staged_answer(service, opened, identifier, version, form)
@@ -67,8 +69,8 @@ async def create(service: Service, request: Request) -> Response:
 
 async def register(service: Service, request: Request) -> Response:
     """Let a table that lies in storage enter the catalog."""
+    body = await body_of(service, request, RegisterTable)
     opened = await open_catalog(service, request)
-    body = decode(request, RegisterTable)
     identifier = Identifier(namespace_of(service, opened, request), body.name)
     table = await register_table(
         service.lake, opened, identifier, body.metadata_location, overwrite=body.overwrite
@@ -78,9 +80,9 @@ async def register(service: Service, request: Request) -> Response:
 
 async def load(service: Service, request: Request) -> Response:
     """A table, unless the client has it already."""
+    form = representation_of(request, refs=_wants_refs(request))
     opened = await open_catalog(service, request)
     identifier = identifier_of(service, opened, request, "table")
-    form = representation_of(request, refs=_wants_refs(request))
     table = await load_relation(service.lake, opened, identifier, Kind.TABLE)
     form = await permitted(opened, identifier, form)
     request.ground = ground_of(service.lake, table)
@@ -92,10 +94,11 @@ async def load(service: Service, request: Request) -> Response:
 
 async def update(service: Service, request: Request) -> Response:
     """Commit changes to a table."""
+    body = await body_of(service, request, CommitTable)
     opened = await open_catalog(service, request)
     identifier = identifier_of(service, opened, request, "table")
-    body = decode(request, CommitTable)
     if body.identifier is not None and identifier_in(body.identifier) != identifier:
+        await opened.require(LOAD_SCHEMA, identifier.namespace)
         raise BadRequest(
             f"Invalid commit to {identifier}",
             why=f"its body names {identifier_in(body.identifier)}",
@@ -108,13 +111,13 @@ async def update(service: Service, request: Request) -> Response:
 
 async def commit_transaction(service: Service, request: Request) -> Response:
     """Commit changes to several tables, all or none."""
-    opened = await open_catalog(service, request)
-    body = decode(request, CommitTransaction)
+    body = await body_of(service, request, CommitTransaction)
     if not body.table_changes:
         raise BadRequest(
             "Invalid transaction", why="it changes no table", fix="Name at least one table"
         )
     changes = [_change(_own_identifier(one), one) for one in body.table_changes]
+    opened = await open_catalog(service, request)
     await table_commits.commit_transaction(service.lake, opened, changes)
     return Response(204)
 

@@ -16,8 +16,14 @@ from headgate.http.iceberg.payloads import (
     RegisterView,
 )
 from headgate.http.iceberg.relations import exists_handler, list_handler, rename_handler
-from headgate.http.iceberg.service import Service, identifier_of, namespace_of, open_catalog
-from headgate.http.request import Request, Response, decode
+from headgate.http.iceberg.service import (
+    Service,
+    body_of,
+    identifier_of,
+    namespace_of,
+    open_catalog,
+)
+from headgate.http.request import Request, Response
 from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX
 from headgate.model.names import Identifier
 
@@ -28,14 +34,14 @@ rename = rename_handler(Kind.VIEW)
 
 async def create(service: Service, request: Request) -> Response:
     """Make a view."""
-    opened = await open_catalog(service, request)
     wanted: dict[str, Any] | bytes
     new: CreateView | CreateViewHead
     if len(request.body) > DEFINITIONS_INLINE_BYTES_MAX:
-        new, wanted = decode(request, CreateViewHead), request.body
+        new, wanted = await body_of(service, request, CreateViewHead), request.body
     else:
-        new = decode(request, CreateView)
+        new = await body_of(service, request, CreateView)
         wanted = msgspec.to_builtins(new)
+    opened = await open_catalog(service, request)
     identifier = Identifier(namespace_of(service, opened, request), new.name)
     view = await views.create_view(service.lake, opened, identifier, new.location, wanted)
     return await view_answer(service, view)
@@ -43,8 +49,8 @@ async def create(service: Service, request: Request) -> Response:
 
 async def register(service: Service, request: Request) -> Response:
     """Let a view that lies in storage enter the catalog."""
+    body = await body_of(service, request, RegisterView)
     opened = await open_catalog(service, request)
-    body = decode(request, RegisterView)
     identifier = Identifier(namespace_of(service, opened, request), body.name)
     view = await views.register_view(service.lake, opened, identifier, body.metadata_location)
     return await view_answer(service, view)
@@ -61,10 +67,13 @@ async def load(service: Service, request: Request) -> Response:
 
 async def replace(service: Service, request: Request) -> Response:
     """Commit changes to a view."""
+    body: CommitView | LargeCommitView
+    if len(request.body) > DEFINITIONS_INLINE_BYTES_MAX:
+        body = await body_of(service, request, LargeCommitView)
+    else:
+        body = await body_of(service, request, CommitView)
     opened = await open_catalog(service, request)
     identifier = identifier_of(service, opened, request, "view")
-    is_large = len(request.body) > DEFINITIONS_INLINE_BYTES_MAX
-    body = decode(request, LargeCommitView) if is_large else decode(request, CommitView)
     view = await views.update_view(
         service.lake, opened, identifier, body.requirements, body.updates
     )
