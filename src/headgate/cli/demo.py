@@ -25,7 +25,7 @@ from headgate.cli.output import table, to_json
 from headgate.cli.snippets import snippets
 from headgate.errors import HeadgateError, Unavailable, Unsupported
 from headgate.settings.authorization import AUTHORIZATION_ENABLED, SERVICE_ADMINS
-from headgate.settings.server import LOG_ACCESS
+from headgate.settings.server import LOG_ACCESS, LOG_LEVEL
 
 READY = re.compile(r"^headgate ready on (\S+)$")
 STOP_SECONDS_MAX = 15.0
@@ -169,6 +169,7 @@ def _server(folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "headgate", "serve", "--port", "0"]
     sets = (
         f"{LOG_ACCESS.name}=false",
+        f"{LOG_LEVEL.name}=error",  # that anybody may do everything is meant here
         f"{AUTHORIZATION_ENABLED.name}=true",
         f"{SERVICE_ADMINS.name}={ANYBODY.name}",  # so the tour may do everything
     )
