@@ -133,7 +133,7 @@ class Opened(NamedTuple):
         way = self.ways.get(key)
         if way is None:
             way = await self.look(lambda names: way_to(names, levels, group, name))
-            if len(self.ways) < ENTRIES_KNOWN_MAX:
+            if way.is_whole and len(self.ways) < ENTRIES_KNOWN_MAX:  # else names have any length
                 self.ways[key] = way
         return way
 
