@@ -159,7 +159,7 @@ def test_pyiceberg_gets_its_own_tokens(nodes: Nodes) -> None:
     catalog.create_namespace("by_token")
 
     assert catalog.list_namespaces() == [("by_token",)]
-    assert "principal=fifth" in nodes.two.said()
+    assert eventually(lambda: "principal=fifth" in nodes.two.said())
 
 
 def test_a_warm_caller_costs_one_read_of_the_database(nodes: Nodes) -> None:
