@@ -7,10 +7,11 @@ happens on the way, each count is committed exactly once, and the pointer's log 
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from itertools import pairwise
 from typing import TypeVar
 
-from headgate.errors import OutcomeUnknown, RealmNotFound, Unavailable
+from headgate.errors import OutcomeUnknown, RealmExists, RealmNotFound, Unavailable
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView
 from headgate.kernel.kernel import Kernel
@@ -73,7 +74,8 @@ async def create_realm(kernel: Kernel, name: str, *pointers: str) -> Realm:
         try:
             await kernel.realms.get(name)
         except RealmNotFound:
-            await kernel.realms.reserve(name)
+            with suppress(RealmExists):  # another process was faster
+                await kernel.realms.reserve(name)
         return await kernel.realms.activate(name)
 
     realm = await patiently(create)

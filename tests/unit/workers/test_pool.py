@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 import pytest
@@ -69,8 +69,11 @@ async def is_gone(pid: int) -> bool:
 
 def children() -> set[str]:
     """The processes that this one started and did not wait for."""
-    threads = Path("/proc/self/task").iterdir()
-    return {pid for one in threads for pid in (one / "children").read_text().split()}
+    found: set[str] = set()
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            found.update((thread / "children").read_text().split())
+    return found
 
 
 def open_files() -> int:
