@@ -55,7 +55,7 @@ class OidcIssuers:
 
     async def read(self, token: str) -> Attested | None:
         """Whom it names; None if it is no token of a listed issuer, refused if it is no good."""
-        import jwt  # noqa: PLC0415  was imported above
+        import jwt  # noqa: PLC0415  slow, and not every server needs it
 
         try:
             said = jwt.decode_complete(token, options={"verify_signature": False})

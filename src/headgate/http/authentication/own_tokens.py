@@ -101,7 +101,7 @@ class OwnTokens:
 
         With `whole_session` not before its session has: newer tokens of it may be about.
         """
-        import jwt  # noqa: PLC0415  was imported above
+        import jwt  # noqa: PLC0415  slow, and not every server needs it
 
         try:
             key = await self._keys.find(_key_id(jwt.get_unverified_header(token)))
@@ -124,7 +124,7 @@ class OwnTokens:
         return Held(Caller(claims.sub, proof=proof), claims.exp * 1000, claims.end * 1000)
 
     async def _signed(self, client: Client, session: str, expires: int, ends: int) -> Issued:
-        import jwt  # noqa: PLC0415  was imported above
+        import jwt  # noqa: PLC0415  slow, and not every server needs it
 
         key = await self._keys.newest()
         now = self._clock.wall_ms() // 1000
