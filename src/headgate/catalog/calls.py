@@ -35,6 +35,8 @@ class Caller(NamedTuple):
 
 ANYBODY = Caller()
 ITSELF = Caller("headgate", is_server=True)
+OPERATOR = "operator"
+"""Who changes things by commands on the store, if nobody else is named."""
 
 
 class Call(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from headgate.catalog import catalog_commits
-from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.calls import OPERATOR, Call, Caller, CatalogName
 from headgate.catalog.catalog_commits import absent, add_catalog, remove_catalog
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
@@ -27,9 +27,6 @@ from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState
 from headgate.kernel.records import PointerKey
-
-OPERATOR = "operator"
-"""Who changes catalogs, if nobody else is named."""
 
 
 async def create_catalog(kernel: Kernel, metalake: str, new: CatalogEntity) -> CatalogEntity:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from headgate.catalog.calls import OPERATOR
 from headgate.catalog.entities import Entry, Kind
 from headgate.catalog.identities import (
     GROUPS_OF,
@@ -12,7 +13,6 @@ from headgate.catalog.identities import (
     note,
 )
 from headgate.catalog.identity_entities import IdentityGroupEntity
-from headgate.catalog.identity_users import OPERATOR
 from headgate.catalog.naming import (
     GROUPS,
     IDS,

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from headgate.catalog.calls import OPERATOR
 from headgate.catalog.entities import Entry, Kind
 from headgate.catalog.identities import (
     GROUPS_OF,
@@ -30,8 +31,6 @@ from headgate.kernel.kernel import Kernel
 from headgate.limits import SECRETS_MAX
 from headgate.model.names import check_name
 
-OPERATOR = "operator"
-"""Who changes identities, if nobody else is named."""
 SECRET_BYTES = 32
 
 

@@ -7,9 +7,9 @@ dropped; then it is refused at the next request.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from headgate.catalog.calls import OPERATOR
 from headgate.catalog.identities import KEYS, change_identities, current_head, note, revoke
 from headgate.catalog.identity_entities import SigningKeyEntity
-from headgate.catalog.identity_users import OPERATOR
 from headgate.catalog.naming import id_bytes
 from headgate.catalog.sealing import MasterKey
 from headgate.errors import Unavailable

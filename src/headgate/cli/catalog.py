@@ -3,9 +3,8 @@
 import click
 import msgspec
 
-from headgate.catalog.calls import CatalogName
+from headgate.catalog.calls import OPERATOR, CatalogName
 from headgate.catalog.catalogs import (
-    OPERATOR,
     alter_catalog,
     create_catalog,
     delete_catalog,

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import click
 
-from headgate.catalog.calls import Call, Caller, CatalogName
-from headgate.catalog.catalogs import OPERATOR, stored_catalogs
+from headgate.catalog.calls import OPERATOR, Call, Caller, CatalogName
+from headgate.catalog.catalogs import stored_catalogs
 from headgate.catalog.metalake_openings import MetalakeOpenings
 from headgate.catalog.metalakes import found_metalake
 from headgate.catalog.openings import Openings
