@@ -4,8 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from headgate.catalog.calls import Call, Caller, CatalogName
-from headgate.catalog.calls import OPERATOR
+from headgate.catalog.calls import OPERATOR, Call, Caller, CatalogName
 from headgate.catalog.metalakes import found_metalake
 from headgate.catalog.principals import insert_creator
 from tests.unit.http.gravitino.control import ADMIN, Control
