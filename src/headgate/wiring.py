@@ -20,6 +20,7 @@ from headgate.http.database_reads import ReadCountingBackend
 from headgate.kernel.backend import Backend
 from headgate.kernel.commit import CommitOptions
 from headgate.kernel.kernel import Kernel, KernelOptions
+from headgate.purge.jobs import PURGE_TYPES
 from headgate.settings.setting import Settings
 from headgate.settings.store import (
     BACKEND,
@@ -54,7 +55,7 @@ def open_kernel(
     backend = make_backend(settings, create=create)
     if counted:
         backend = ReadCountingBackend(backend)
-    return Kernel(backend, SystemClock(), entropy, options, CATALOG_TYPES)
+    return Kernel(backend, SystemClock(), entropy, options, (*CATALOG_TYPES, *PURGE_TYPES))
 
 
 def make_backend(settings: Settings, *, create: bool = True) -> Backend:

@@ -9,6 +9,7 @@ import contextlib
 import logging
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -47,6 +48,42 @@ class PurgeJob(msgspec.Struct, frozen=True, array_like=True):
     metadata_location: str
     reserved: tuple[str, ...] = ()
     """Stays taken until all is deleted."""
+    table_id: int = 0
+    """The id that the table had; 0 if it is the job's own."""
+    object: int = 0
+    """The last state of the table, kept until the end; 0 if it is not."""
+    owner: int = 0
+    purger: str = "async"
+    """Who does it."""
+    not_before_ms: int = 0
+    """Until then the table can come back."""
+    created_ms: int = 0
+    created_by: str = ""
+    request: str = ""
+    begun: bool = False
+    """From now on the table cannot come back. Only told of jobs with a grace period."""
+
+
+class PurgeTerms(NamedTuple):
+    """How tables are purged that are dropped now."""
+
+    purger: str = "async"
+    grace_ms: int = 0
+    """That a dropped table can come back."""
+
+
+class LiveJob(NamedTuple):
+    """A job that is to be done, and where it is recorded."""
+
+    realm: str
+    """The id of its metalake."""
+    metalake: str
+    catalog: int
+    catalog_name: str
+    id: int
+    job: PurgeJob
+    roots: tuple[str, ...]
+    """Where files of its catalog may lie."""
 
 
 _decoder = msgspec.msgpack.Decoder(PurgeJob)

@@ -1,0 +1,1 @@
+"""Deleting the files of dropped tables: jobs, who works on them, and how they end."""

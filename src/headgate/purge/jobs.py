@@ -1,0 +1,236 @@
+"""The life of a purge job: what its row says, and how each event changes it. All pure.
+
+The catalog's head says that a job is there; this row says how far it is. A job without a row is
+PENDING and was never tried: the first claim makes the row.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from headgate.kernel.objects import ObjectType, Stored
+
+LEDGER_MAX = 500
+"""Lines of a ledger; more than these failures are counted only."""
+LEDGER_BYTES_MAX = 200_000
+LEAVES, ROOTS = "leaves", "roots"
+"""The stages of a purge: the files that lead to no others, then those that did."""
+
+
+class State(StrEnum):
+    """Where a job is in its life."""
+
+    PENDING = "PENDING"
+    """It waits for its first or next attempt."""
+    RUNNING = "RUNNING"
+    """A worker has it."""
+    SUCCEEDED = "SUCCEEDED"
+    """Every file is gone."""
+    DEAD_LETTER = "DEAD_LETTER"
+    """It failed too often: it waits for an operator."""
+    CANCELLED = "CANCELLED"
+    """An operator gave it up; its files stay."""
+
+
+ENDED = frozenset({State.SUCCEEDED, State.CANCELLED})
+"""What is forgotten, by whoever finds it."""
+
+
+class Failed(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A file that could not be deleted: a line of the ledger."""
+
+    path: str
+    why: str
+
+
+class JobRow(Stored, frozen=True):
+    """The conditional row of a job; its key is the job's id."""
+
+    state: str
+    attempts: int = 0
+    owner: str = ""
+    """The worker that has it, or had it last: host and process."""
+    error: str = ""
+    """Why the last attempt failed."""
+    next_attempt_ms: int = 0
+    started_ms: int = 0
+    """When it was claimed for the first time."""
+    updated_ms: int = 0
+    deleted: int = 0
+    """Files that this job deleted, in all attempts."""
+    missing: int = 0
+    """Files that somebody else had deleted."""
+    bytes: int = 0
+    expected: int = 0
+    """Files that were found so far, gone or not."""
+    failed: int = 0
+    """Files that the last attempt could not delete."""
+    ledger: tuple[Failed, ...] = ()
+    """The first of them."""
+    phase: str = ""
+    elapsed_ms: int = 0
+    stages_done: str = ""
+    """Empty, or the stage that need not be repeated."""
+    done_deleted: int = 0
+    """What the stage that is done counted."""
+    done_missing: int = 0
+    done_expected: int = 0
+
+
+PURGE_TYPES = (ObjectType("purge-job", JobRow),)
+
+
+class JobTerms(msgspec.Struct, frozen=True):
+    """How jobs are worked on."""
+
+    worker_threads: int = 4
+    """Jobs at a time."""
+    delete_threads: int = 8
+    """Requests at a time for one job."""
+    poll_ms: int = 5_000
+    batch_size: int = 16
+    """Jobs that one look hands to the workers."""
+    lease_ms: int = 300_000
+    max_attempts: int = 5
+    backoff_base_ms: int = 30_000
+    backoff_max_ms: int = 3_600_000
+    completed_retention_hours: int = 168
+
+
+class Sums(Protocol):
+    """What one stage of an attempt did so far."""
+
+    @property
+    def phase(self) -> str: ...
+    @property
+    def deleted(self) -> int: ...
+    @property
+    def missing(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def expected(self) -> int: ...
+
+
+def new_row() -> JobRow:
+    """The row of a job that has none yet."""
+    return JobRow(State.PENDING)
+
+
+def claimed(row: JobRow | None, owner: str, now_ms: int) -> JobRow:
+    """A worker begins an attempt."""
+    row = row or new_row()
+    return msgspec.structs.replace(
+        row,
+        state=State.RUNNING,
+        attempts=row.attempts + 1,
+        owner=owner,
+        next_attempt_ms=0,
+        started_ms=row.started_ms or now_ms,
+        updated_ms=now_ms,
+    )
+
+
+def beaten(
+    start: JobRow, sums: Sums | None, failed: Sequence[Failed] = (), now_ms: int = 0
+) -> JobRow:
+    """The row while a stage goes on that began with the row `start`; `failed` is of this stage.
+
+    Files that earlier attempts deleted are missing now: they are not counted twice.
+    """
+    now_ms = max(now_ms, start.updated_ms)
+    beat = msgspec.structs.replace(
+        start, updated_ms=now_ms, elapsed_ms=max(now_ms - start.started_ms, 0)
+    )
+    if sums is None:
+        return beat
+    before = start.deleted - start.done_deleted
+    return msgspec.structs.replace(
+        beat,
+        phase=sums.phase,
+        deleted=start.deleted + sums.deleted,
+        bytes=start.bytes + sums.bytes,
+        missing=start.done_missing + max(sums.missing - before, 0),
+        expected=start.done_expected + sums.expected,
+        failed=len(failed),
+        ledger=ledger_of([*failed, *start.ledger]),
+    )
+
+
+def stage_ended(row: JobRow, stage: str, failed: Sequence[Failed] = ()) -> JobRow:
+    """The row after a stage went to its end: its failures are the only ones there are."""
+    row = msgspec.structs.replace(row, failed=len(failed), ledger=ledger_of(failed))
+    if failed or stage != LEAVES:
+        return row
+    return msgspec.structs.replace(
+        row,
+        stages_done=LEAVES,
+        done_deleted=row.deleted,
+        done_missing=row.missing,
+        done_expected=row.expected,
+    )
+
+
+def postponed(row: JobRow, why: str, now_ms: int, terms: JobTerms, chance: float) -> JobRow:
+    """An attempt failed: another one follows later, or none if there were enough."""
+    last = row.attempts >= terms.max_attempts
+    pause_ms = min(terms.backoff_max_ms, terms.backoff_base_ms * 2 ** max(row.attempts - 1, 0))
+    return msgspec.structs.replace(
+        row,
+        state=State.DEAD_LETTER if last else State.PENDING,
+        error=why,
+        next_attempt_ms=0 if last else now_ms + int(pause_ms * (0.5 + chance)),
+        updated_ms=now_ms,
+    )
+
+
+def succeeded(row: JobRow, now_ms: int) -> JobRow:
+    """Every file is gone."""
+    return msgspec.structs.replace(
+        row,
+        state=State.SUCCEEDED,
+        error="",
+        phase="",
+        failed=0,
+        ledger=(),
+        updated_ms=now_ms,
+        elapsed_ms=max(now_ms - row.started_ms, 0),
+    )
+
+
+def cancelled(row: JobRow | None, by: str, now_ms: int = 0) -> JobRow:
+    """An operator gives a job up."""
+    row = row or new_row()
+    return msgspec.structs.replace(
+        row,
+        state=State.CANCELLED,
+        error=f"cancelled by {by}",
+        next_attempt_ms=0,
+        updated_ms=max(now_ms, row.updated_ms),
+    )
+
+
+def redriven(row: JobRow | None, now_ms: int = 0) -> JobRow:
+    """An operator wants a job to be tried again at once, as if for the first time."""
+    row = row or new_row()
+    return msgspec.structs.replace(
+        row,
+        state=State.PENDING,
+        attempts=0,
+        next_attempt_ms=0,
+        updated_ms=max(now_ms, row.updated_ms),
+    )
+
+
+def ledger_of(failed: Iterable[Failed]) -> tuple[Failed, ...]:
+    """As many of these failures as a row can hold, each file once."""
+    kept: dict[str, Failed] = {}
+    room = LEDGER_BYTES_MAX
+    for one in failed:
+        room -= len(one.path.encode(errors="replace")) + len(one.why.encode(errors="replace"))
+        if len(kept) == LEDGER_MAX or room < 0:
+            break
+        kept.setdefault(one.path, one)
+    return tuple(kept.values())
