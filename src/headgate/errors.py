@@ -32,6 +32,7 @@ HeadgateError
 │   ├── MetadataObjectNotFound
 │   ├── PlanNotFound
 │   ├── PlanTaskNotFound
+│   ├── JobNotFound         no purge of this id is under way or was lately
 │   └── FileMissing         a file that metadata refers to is not in its store
 ├── AlreadyExists
 │   ├── RealmExists
@@ -212,6 +213,10 @@ class PlanNotFound(NotFound):
 
 class PlanTaskNotFound(NotFound):
     """There is no such task of a scan plan."""
+
+
+class JobNotFound(NotFound):
+    """There is no such purge job, or it ended long ago."""
 
 
 class FileMissing(NotFound):

@@ -136,6 +136,7 @@ ICEBERG = Dialect(
         errors.MetadataObjectNotFound: Problem(404, "NotFoundException"),
         errors.PlanNotFound: Problem(404, "NoSuchPlanIdException"),
         errors.PlanTaskNotFound: Problem(404, "NoSuchPlanTaskException"),
+        errors.JobNotFound: Problem(404, "NotFoundException"),
         errors.FileMissing: Problem(404, "NotFoundException"),
         errors.AlreadyExists: _EXISTS,
         errors.RealmExists: _EXISTS,

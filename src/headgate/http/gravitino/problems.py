@@ -87,6 +87,7 @@ GRAVITINO = GravitinoDialect(
         errors.MetadataObjectNotFound: _absent("NoSuchMetadataObjectException"),
         errors.PlanNotFound: _ABSENT,
         errors.PlanTaskNotFound: _ABSENT,
+        errors.JobNotFound: _ABSENT,
         errors.FileMissing: _ABSENT,
         errors.AlreadyExists: _exists(""),
         errors.RealmExists: _exists("Metalake"),
