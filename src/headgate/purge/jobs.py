@@ -77,6 +77,9 @@ class JobRow(Stored, frozen=True):
     """What the stage that is done counted."""
     done_missing: int = 0
     done_expected: int = 0
+    claimed_ms: int = 0
+    """When the last attempt began, and how many files were deleted by then: that gives the rate."""
+    claimed_deleted: int = 0
 
 
 PURGE_TYPES = (ObjectType("purge-job", JobRow),)
@@ -130,6 +133,8 @@ def claimed(row: JobRow | None, owner: str, now_ms: int) -> JobRow:
         next_attempt_ms=0,
         started_ms=row.started_ms or now_ms,
         updated_ms=now_ms,
+        claimed_ms=now_ms,
+        claimed_deleted=row.deleted,
     )
 
 
