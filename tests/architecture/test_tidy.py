@@ -36,7 +36,7 @@ def files(*patterns: str) -> list[Path]:
 SOURCES = files("src/**/*.py")
 PYTHON = files("src/**/*.py", "tests/**/*.py", "benchmarks/**/*.py", "docs/**/*.py")
 MARKDOWN = files("*.md", "docs/**/*.md", "src/**/*.md", "tests/**/*.md", "benchmarks/**/*.md")
-TEXTS = [*PYTHON, *MARKDOWN, *files("*.toml", "test", "src/**/*.sql")]
+TEXTS = [*PYTHON, *MARKDOWN, *files("*.toml", "test", "features/*.feature", "src/**/*.sql")]
 
 
 def parse(path: Path) -> ast.Module:

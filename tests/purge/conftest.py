@@ -1,0 +1,91 @@
+"""Purges from outside: scenarios of `features/`, run against the real `headgate serve`.
+
+They need pytest-bdd, pyiceberg and DuckDB, all from PyPI. Files are counted by listing the storage,
+never by asking the server. Here are the servers and the steps that several features share.
+"""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from pytest_bdd import given, parsers, then, when
+
+from headgate.testing.headgate_server import HeadgateServer
+from tests.purge.lake import Lake, in_the_end
+from tests.purge.listing import files_below, lying_below
+
+Servers = Callable[..., HeadgateServer]
+
+
+@pytest.fixture(name="servers", scope="session")
+def _servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """A server for each set of options, started when it is first asked for."""
+    started: dict[tuple[str, ...], HeadgateServer] = {}
+
+    def server(*options: str) -> HeadgateServer:
+        if options not in started:
+            started[options] = HeadgateServer(tmp_path_factory.mktemp("server"), *options)
+            started[options].start()
+        return started[options]
+
+    yield server
+    for one in started.values():
+        one.stop()
+
+
+@given("a server", target_fixture="lake")
+def _lake(servers: Servers) -> Iterator[Lake]:
+    lake = Lake(servers())
+    yield lake
+    lake.close()
+
+
+@given(parsers.parse("the table {name:w}"))
+def _table(lake: Lake, name: str) -> None:
+    lake.create(name)
+
+
+@given(parsers.parse("a file of {name:w} cannot be deleted"))
+def _undeletable(lake: Lake, name: str) -> None:
+    """A folder that is not empty has its name: nobody, not even root, can unlink that."""
+    file = min(lake.known[name].data)
+    file.unlink()
+    file.mkdir()
+    (file / "obstacle").touch()
+
+
+@when(parsers.parse("{name:w} is dropped with purge"))
+def _drop(lake: Lake, name: str) -> None:
+    lake.drop(name)
+
+
+@when(parsers.parse("a new table {name:w} is created"))
+def _new_table(lake: Lake, name: str) -> None:
+    lake.known[f"old {name}"] = lake.known[name]
+    lake.create(name)
+
+
+@then(parsers.parse("HEAD of {name:w} answers {status:d}"))
+def _head(lake: Lake, name: str, status: int) -> None:
+    assert lake.ask("HEAD", f"{lake.tables_path}/{name}").status_code == status
+
+
+@then("no table is listed")
+def _list(lake: Lake) -> None:
+    assert lake.ask("GET", lake.tables_path).json()["identifiers"] == []
+
+
+@then(parsers.parse("nothing is left of {name:w} in the storage"))
+def _nothing_left(lake: Lake, name: str) -> None:
+    assert lying_below(lake.known[name].folder) == set()
+
+
+@then(parsers.parse("in the end nothing is left of {name:w} in the storage"))
+def _nothing_left_at_last(lake: Lake, name: str) -> None:
+    folder = lake.known[name].folder
+    assert in_the_end(lambda: not folder.exists()), lying_below(folder)
+
+
+@then(parsers.parse("every file of {name:w} is still there"))
+def _all_there(lake: Lake, name: str) -> None:
+    known = lake.known[name]
+    assert files_below(known.folder) == known.files

@@ -1,0 +1,41 @@
+"""What lies in a storage, as the storage itself says: nothing of Headgate's is asked."""
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from headgate.testing.object_stores import S3Server, send
+
+
+def local_path(location: str) -> Path:
+    """Where a file of a local table lies."""
+    return Path(unquote(urlsplit(location).path) if location.startswith("file:") else location)
+
+
+def lying_below(folder: Path) -> set[Path]:
+    """Every file and every folder below this one, hidden ones too, and itself if it is there."""
+    found = {folder} if folder.exists() else set()
+    for place, folders, files in os.walk(folder):
+        found |= {Path(place, name) for name in (*folders, *files)}
+    return found
+
+
+def files_below(folder: Path) -> set[Path]:
+    """Every file below a folder."""
+    return {path for path in lying_below(folder) if path.is_file()}
+
+
+def keys_in(server: S3Server, bucket: str) -> set[str]:
+    """Every key of a bucket, page by page."""
+    keys: set[str] = set()
+    last = ""
+    while True:
+        url = f"{server.url}/{bucket}?list-type=2&encoding-type=url&start-after={last}"
+        status, answer = send(server.keys, "GET", url)
+        assert status == 200, answer
+        page = re.findall("<Key>(.*?)</Key>", answer.decode())
+        keys |= {unquote(key) for key in page}
+        if not page:
+            return keys
+        last = page[-1]
