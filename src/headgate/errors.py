@@ -69,6 +69,7 @@ HeadgateError
 │   ├── ClockRefused
 │   ├── StorageUnavailable  an object store does not answer, or refuses us
 │   ├── Overloaded          too many requests at once
+│   ├── LeaseLost           another worker may have taken the job
 │   └── Closed
 └── OutcomeUnknown          applied or not: only reading can tell
 """
@@ -374,6 +375,10 @@ class StorageUnavailable(Unavailable):
 
 class Overloaded(Unavailable):
     """Too many requests are under way."""
+
+
+class LeaseLost(Unavailable):
+    """A lease was not renewed in time, so another worker may have taken the job."""
 
 
 class Closed(Unavailable):

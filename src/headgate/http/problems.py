@@ -174,6 +174,7 @@ ICEBERG = Dialect(
         errors.NoNodeId: Problem(503, "ServiceUnavailableException", retry=True),
         errors.ClockRefused: Problem(503, "ServiceUnavailableException", retry=True),
         errors.StorageUnavailable: Problem(503, "ServiceUnavailableException", retry=True),
+        errors.LeaseLost: Problem(503, "ServiceUnavailableException", retry=True),
         errors.Closed: Problem(503, "ServiceUnavailableException", retry=True),
         errors.Overloaded: Problem(429, "TooManyRequestsException", retry=True),
         errors.OutcomeUnknown: Problem(500, "CommitStateUnknownException"),

@@ -1,0 +1,87 @@
+"""Deleting a table's files in a child process, seen from the parent: what is asked and answered."""
+
+import pickle
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import msgspec
+
+from headgate.catalog.ports import Roots
+from headgate.purge.jobs import LEAVES, ROOTS, Failed
+from headgate.workers.pool import WorkerPool, module
+
+WORKER = module("headgate.purge.worker")
+DATA, MANIFESTS, LISTS, OLDER, LAST = "data", "manifests", "manifest-lists", "older", "last"
+STEPS = {LEAVES: (DATA,), ROOTS: (MANIFESTS, LISTS, OLDER, LAST)}
+"""Each step begins when all is gone that the step before it led to."""
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What is to be deleted."""
+
+    metadata_location: str
+    roots: Roots
+    """Nothing outside of these is touched."""
+    own: tuple[str, ...]
+    """The places that are taken for the table, so that the child may delete in them."""
+    foreign: tuple[bytes, ...] = ()
+    """Keys of places of other catalogs (`model.locations.index_key`): nothing there is touched."""
+    stage: str = LEAVES
+    ledger: tuple[str, ...] = ()
+    """What could not be deleted before: it is tried first."""
+    threads: int = 8
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """What was done so far in a stage, and what is new since the last one of these."""
+
+    phase: str
+    deleted: int = 0
+    """Object stores do not tell whether an object was there: it counts as deleted."""
+    missing: int = 0
+    bytes: int = 0
+    expected: int = 0
+    """Files to be deleted: what manifest lists say at first, what was found in the end."""
+    failed: list[Failed] = []
+    outside: list[str] = []
+    """Files of the table inside of the roots, but not in its own places: the parent decides."""
+
+
+class Deleter:
+    """Lets children delete."""
+
+    def __init__(self, pool: WorkerPool, files_below: Callable[[Roots], object]) -> None:
+        self._pool = pool
+        self._files_below = files_below
+
+    async def run(self, task: Task, fence: Path) -> AsyncGenerator[Progress]:
+        """One stage. It ended well if no progress had failures. Close it if you stop early.
+
+        A step is not begun before you asked for more than the last progress of the step before
+        it: until then, delete what was outside. Raises FileMissing if the metadata file is gone,
+        which goes last, BadMetadata or StorageUnavailable if it cannot be read, and LeaseLost.
+        """
+        files = pickle.dumps(self._files_below(task.roots))
+        asked = msgspec.msgpack.encode(task)
+        sums = Progress("")
+        for step in STEPS[task.stage]:
+            before, failed = sums, False
+            steps = self._pool.stream("delete", files, asked, step.encode(), bytes(fence))
+            async with aclosing(steps) as answers:
+                async for answer in answers:
+                    sums = _sum(before, msgspec.msgpack.decode(answer, type=Progress))
+                    failed = failed or bool(sums.failed)
+                    yield sums
+            if failed:
+                return
+
+
+def _sum(before: Progress, step: Progress) -> Progress:
+    return msgspec.structs.replace(
+        step,
+        deleted=before.deleted + step.deleted,
+        missing=before.missing + step.missing,
+        bytes=before.bytes + step.bytes,
+        expected=before.expected + step.expected,
+    )

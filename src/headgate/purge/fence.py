@@ -1,0 +1,76 @@
+"""Until when a child process may delete: a small file that it and its parent have in memory.
+
+The parent moves the end of the time as its lease is renewed. A parent that is stopped, or dead, no
+longer does, so its child ends before anybody else takes the job. The stopwatch is one for all
+processes of a machine.
+"""
+
+import mmap
+import os
+import struct
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headgate.clock import Clock
+from headgate.errors import LeaseLost
+
+_TWICE = struct.Struct("=dd")
+
+
+class Fence:
+    """Closed until it is first extended."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self.path = path
+        self._clock = clock
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            self._memory = mmap.mmap(file, _TWICE.size)
+        finally:
+            os.close(file)
+
+    def extend(self, deadline: float) -> None:
+        """Let the child go on until the clock's stopwatch shows this."""
+        _TWICE.pack_into(self._memory, 0, deadline, deadline)
+
+    def check(self) -> None:
+        """Raise LeaseLost if the time is over."""
+        if self._clock.seconds() >= min(
+            _TWICE.unpack_from(self._memory)
+        ):  # one may be half written
+            raise LeaseLost(
+                "The purge was stopped",
+                why="this worker's lease on the job was not renewed in time",
+            )
+
+    def close(self) -> None:
+        """The file stays."""
+        self._memory.close()
+
+
+@contextmanager
+def new_fence(clock: Clock) -> Iterator[Fence]:
+    """A fence with a file of its own, for as long as it is in use."""
+    with tempfile.NamedTemporaryFile(prefix="headgate-fence-") as file:
+        file.write(bytes(_TWICE.size))
+        file.flush()
+        fence = Fence(Path(file.name), clock)
+        try:
+            yield fence
+        finally:
+            fence.close()
+
+
+@contextmanager
+def open_fence(path: Path, clock: Clock) -> Iterator[Fence]:
+    """The fence of the parent, in the child; LeaseLost if it was taken down."""
+    try:
+        fence = Fence(path, clock)
+    except FileNotFoundError:
+        raise LeaseLost("The purge was stopped", why="nobody waits for it any more") from None
+    try:
+        yield fence
+    finally:
+        fence.close()

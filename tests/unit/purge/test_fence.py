@@ -1,0 +1,79 @@
+"""The time in which a child process may delete."""
+
+import subprocess
+import sys
+
+import pytest
+
+from headgate.clock import SystemClock
+from headgate.errors import LeaseLost
+from headgate.purge.fence import new_fence, open_fence
+from headgate.testing.manual_clock import ManualClock
+
+CHILD = """
+import sys
+from pathlib import Path
+from headgate.clock import SystemClock
+from headgate.errors import LeaseLost
+from headgate.purge.fence import open_fence
+with open_fence(Path(sys.argv[1]), SystemClock()) as fence:
+    for _ in sys.stdin:
+        try:
+            fence.check()
+            print("open", flush=True)
+        except LeaseLost:
+            print("closed", flush=True)
+"""
+
+
+def test_a_fence_is_closed_until_it_is_extended_and_after_its_time() -> None:
+    """Nobody deletes before the parent said so, nor later than it said."""
+    clock = ManualClock()
+    with new_fence(clock) as fence:
+        with pytest.raises(LeaseLost, match="not renewed in time"):
+            fence.check()
+        fence.extend(clock.seconds() + 10)
+        fence.check()
+        clock.advance(9_999)
+        fence.check()
+        clock.advance(1)
+        with pytest.raises(LeaseLost):
+            fence.check()
+        fence.extend(clock.seconds() + 1)
+        fence.check()
+
+
+def test_another_process_sees_at_once_what_the_parent_says() -> None:
+    """The stopwatch is one for all processes of a machine, and so is the file."""
+    clock = SystemClock()
+    with (
+        new_fence(clock) as fence,
+        subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(fence.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as child,
+    ):
+        assert child.stdin is not None
+        assert child.stdout is not None
+        seen = []
+        for deadline in (clock.seconds() + 60, clock.seconds(), clock.seconds() + 60):
+            fence.extend(deadline)
+            child.stdin.write("?\n")
+            child.stdin.flush()
+            seen.append(child.stdout.readline().strip())
+        child.stdin.close()
+
+    assert seen == ["open", "closed", "open"]
+
+
+def test_a_fence_that_was_taken_down_is_closed() -> None:
+    """A child that comes late finds that nobody waits for it; and no file is left behind."""
+    clock = ManualClock()
+    with new_fence(clock) as fence:
+        path = fence.path
+
+    assert not path.exists()
+    with pytest.raises(LeaseLost, match="nobody waits"), open_fence(path, clock):
+        pass
