@@ -4,7 +4,9 @@ They need pytest-bdd, pyiceberg and DuckDB, all from PyPI. Files are counted by 
 never by asking the server. Here are the servers and the steps that several features share.
 """
 
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pytest_bdd import given, parsers, then, when
@@ -44,13 +46,19 @@ def _table(lake: Lake, name: str) -> None:
     lake.create(name)
 
 
-@given(parsers.parse("a file of {name:w} cannot be deleted"))
-def _undeletable(lake: Lake, name: str) -> None:
+@given(parsers.parse("a file of {name:w} cannot be deleted"), target_fixture="obstacle")
+def _obstacle(lake: Lake, name: str) -> Path:
     """A folder that is not empty has its name: nobody, not even root, can unlink that."""
     file = min(lake.known[name].data)
     file.unlink()
     file.mkdir()
     (file / "obstacle").touch()
+    return file
+
+
+@when("the obstacle is removed")
+def _no_obstacle(obstacle: Path) -> None:
+    shutil.rmtree(obstacle)
 
 
 @when(parsers.parse("{name:w} is dropped with purge"))

@@ -41,8 +41,8 @@ class Lake:
     metalake: str = "default"
     catalog: str = field(default_factory=lambda: f"lake{next(_numbers)}")
     known: dict[str, Known] = field(default_factory=dict)
-    answer: httpx.Response = field(init=False)
-    seconds: float = field(init=False)
+    answer: httpx.Response = field(init=False, repr=False)
+    seconds: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         body = {"name": self.catalog, "type": "RELATIONAL", "provider": "lakehouse-iceberg"}

@@ -3,14 +3,14 @@
 import os
 import re
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from headgate.testing.object_stores import S3Server, send
 
 
 def local_path(location: str) -> Path:
-    """Where a file of a local table lies."""
-    return Path(unquote(urlsplit(location).path) if location.startswith("file:") else location)
+    """Where a file of a local table lies; locations are taken literally."""
+    return Path(location.removeprefix("file://"))
 
 
 def lying_below(folder: Path) -> set[Path]:

@@ -1,0 +1,49 @@
+Feature: Cleanup
+  A purge deletes what the table's metadata leads to, all of it, and nothing else.
+
+  Scenario: Nothing is left behind
+    Given a server
+    And the table orders
+    And the files of orders have hidden twins with checksums
+    When orders is dropped with purge
+    Then in the end nothing is left of orders in the storage
+
+  Scenario: Data files of a table with gc.enabled=false stay
+    Given a server
+    And the table orders with gc.enabled=false
+    When orders is dropped with purge
+    Then in the end only the data files of orders are left
+
+  Scenario: Files that the table does not know stay
+    Given a server
+    And the table orders
+    And other files in the folders of orders
+    When orders is dropped with purge
+    Then in the end only the other files of orders are left
+
+  Scenario: Files of another table stay
+    Given a server
+    And the table customers
+    And the table orders
+    And orders has taken up a data file of customers
+    When orders is dropped with purge
+    Then in the end nothing is left of orders in the storage
+    And every file of customers is still there
+    And customers has its rows
+
+  Scenario: Files that somebody else deleted are no obstacle
+    Given a server
+    And the table orders
+    And somebody else has deleted a data file of orders and its manifest
+    When orders is dropped with purge
+    Then in the end nothing is left of orders in the storage
+
+  Scenario: A purge outlives its server
+    Given a server of its own
+    And the table orders
+    And a file of orders cannot be deleted
+    When orders is dropped with purge
+    And the server is killed
+    And the obstacle is removed
+    And the server starts again
+    Then in the end nothing is left of orders in the storage

@@ -1,0 +1,85 @@
+"""The steps of `features/cleanup.feature` that no other feature has."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pytest_bdd import given, parsers, scenarios, then, when
+
+from headgate.testing.headgate_server import HeadgateServer
+from tests.purge.lake import NAMESPACE, Lake, in_the_end
+from tests.purge.listing import files_below, local_path
+
+scenarios("cleanup.feature")
+
+
+@given("a server of its own", target_fixture="lake")
+def _own_server(tmp_path: Path) -> Iterator[Lake]:
+    with HeadgateServer(tmp_path) as server:
+        lake = Lake(server)
+        yield lake
+        lake.close()
+
+
+@given(parsers.parse("the table {name:w} with gc.enabled=false"))
+def _table_that_keeps_garbage(lake: Lake, name: str) -> None:
+    lake.create(name, **{"gc.enabled": "false"})
+
+
+@given(parsers.parse("the files of {name:w} have hidden twins with checksums"))
+def _twins(lake: Lake, name: str) -> None:
+    for file in lake.known[name].files:
+        file.with_name(f".{file.name}.crc").touch()
+
+
+@given(parsers.parse("other files in the folders of {name:w}"), target_fixture="others")
+def _others(lake: Lake, name: str) -> set[Path]:
+    folder = lake.known[name].folder
+    others = {folder / "notes.txt", folder / "data" / "x.parquet", folder / "metadata" / "x.avro"}
+    for file in others:
+        file.touch()
+    return others
+
+
+@given(parsers.parse("{name:w} has taken up a data file of {other:w}"))
+def _shared(lake: Lake, name: str, other: str) -> None:
+    table = lake.iceberg.load_table((NAMESPACE, name))
+    table.add_files([f"file://{min(lake.known[other].data)}"])
+    assert lake.ids(name) != lake.known[name].ids
+    lake.remember(name)
+
+
+@given(parsers.parse("somebody else has deleted a data file of {name:w} and its manifest"))
+def _deleted_by_others(lake: Lake, name: str) -> None:
+    table = lake.iceberg.load_table((NAMESPACE, name))
+    [snapshot, *_] = table.snapshots()
+    [manifest] = snapshot.manifests(table.io)
+    [entry] = manifest.fetch_manifest_entry(table.io)
+    for location in (entry.data_file.file_path, manifest.manifest_path):
+        local_path(location).unlink()
+
+
+@when("the server is killed")
+def _kill(lake: Lake) -> None:
+    lake.server.kill()
+
+
+@when("the server starts again")
+def _start(lake: Lake) -> None:
+    lake.server.start()
+
+
+@then(parsers.parse("in the end only the data files of {name:w} are left"))
+def _data_left(lake: Lake, name: str) -> None:
+    known = lake.known[name]
+    assert in_the_end(lambda: files_below(known.folder) == known.data), files_below(known.folder)
+
+
+@then(parsers.parse("in the end only the other files of {name:w} are left"))
+def _others_left(lake: Lake, name: str, others: set[Path]) -> None:
+    folder = lake.known[name].folder
+    assert in_the_end(lambda: files_below(folder) == others), files_below(folder)
+
+
+@then(parsers.parse("{name:w} has its rows"))
+def _rows(lake: Lake, name: str) -> None:
+    assert lake.ids(name) == lake.known[name].ids
