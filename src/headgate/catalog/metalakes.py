@@ -87,7 +87,7 @@ async def found_metalake(kernel: Kernel, name: str, by: str) -> Realm:
 
     realm = await kernel.realms.reserve(name, by=by)
     await kernel.realms.set_up(realm)
-    await kernel.realms.fill(realm.id, ROOT_POINTER, describe)
+    await kernel.unserved.fill(realm.id, ROOT_POINTER, describe)
     return await kernel.realms.move(realm.id, RealmState.ACTIVE, by=by)
 
 
@@ -118,7 +118,7 @@ async def _begin(kernel: Kernel, realm: Realm, new: MetalakeEntity, by: str) -> 
         draft.mark(OWNER_MARK, owner)
         return entity
 
-    fill = kernel.realms.fill
+    fill = kernel.unserved.fill
     owner = await fill(realm.id, PRINCIPALS, lambda draft: insert_creator(draft, by))
     return await fill(realm.id, ROOT_POINTER, describe)
 

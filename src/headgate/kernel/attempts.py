@@ -21,12 +21,16 @@ Attempt = Callable[[Draft], Any]
 class Request:
     """One caller's attempt, and where its answer goes."""
 
-    __slots__ = ("attempt", "deadline", "future", "operation")
+    __slots__ = ("attempt", "deadline", "future", "operation", "sealed")
 
-    def __init__(self, attempt: Attempt, operation: bytes, timeout_seconds: float) -> None:
+    def __init__(
+        self, attempt: Attempt, operation: bytes, timeout_seconds: float, *, sealed: bool = False
+    ) -> None:
         loop = asyncio.get_running_loop()
         self.attempt = attempt
         self.operation = operation
+        self.sealed = sealed
+        """Whether it may change what is sealed."""
         self.deadline = loop.time() + timeout_seconds
         self.future: asyncio.Future[Any] = loop.create_future()
 
@@ -151,7 +155,8 @@ def _call(draft: Draft, request: Request) -> tuple[bool, object]:
         known = operations.find(draft.tree(operations.INDEX), request.operation, draft.now_ms)
         if known is not None:
             return True, known
-    draft.check_open()
+    if not request.sealed:
+        draft.check_open()
     result = request.attempt(draft)
     if inspect.iscoroutine(result):
         result.close()

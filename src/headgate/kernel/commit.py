@@ -60,7 +60,7 @@ class Committer:
             self.statistics,
             self.listeners,
         )
-        self._lanes: dict[PointerKey, Lane] = {}
+        self._lanes: dict[tuple[PointerKey, Watch | None], Lane] = {}
         self._closed = ""  # why, once it is
 
     async def commit(
@@ -70,23 +70,20 @@ class Committer:
         *,
         operation: bytes = b"",
         watch: Watch | None = None,
+        sealed: bool = False,
     ) -> T:
         """Run an attempt on the pointer's head and make what it did durable; its result.
 
         With an operation id, the attempt returns bytes, and bringing the same operation again
-        returns the first result and changes nothing.
+        returns the first result and changes nothing. `sealed` may change a sealed pointer too.
         """
         if operation:
             operations.check(operation)
         if self._closed:
             raise Closed("the commit was not made", why=self._closed, fix="Try another node")
-        request = Request(attempt, operation, self._tools.timeout_seconds)
+        request = Request(attempt, operation, self._tools.timeout_seconds, sealed=sealed)
         self._lane(key, watch).enter(request)
         return cast(T, await request.future)
-
-    def forget(self, key: PointerKey) -> None:
-        """Let the next commit to this pointer watch something else; nobody uses it now."""
-        self._lanes.pop(key, None)
 
     async def close(self, why: str = "this node is shutting down") -> None:
         """Refuse what waits, finish what was taken."""
@@ -97,10 +94,10 @@ class Committer:
         await asyncio.gather(*leaders, return_exceptions=True)
 
     def _lane(self, key: PointerKey, watch: Watch | None) -> Lane:
-        lane = self._lanes.get(key)
+        """Who watches something else waits elsewhere: nobody passes by another one's check."""
+        lane = self._lanes.get((key, watch))
         if lane is None:
             if len(self._lanes) >= IDLE_LANES_MAX:
-                self._lanes = {key: lane for key, lane in self._lanes.items() if lane.leader}
-            lane = self._lanes[key] = Lane(key, watch, self._tools)
-        assert (lane.watch is None) == (watch is None), "a pointer is watched always or never"
+                self._lanes = {place: lane for place, lane in self._lanes.items() if lane.leader}
+            lane = self._lanes[key, watch] = Lane(key, watch, self._tools)
         return lane

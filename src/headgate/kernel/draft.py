@@ -121,7 +121,7 @@ class Draft:
         self.marks = {**self.marks, name: value}
 
     def seal(self) -> None:
-        """Let this be the last commit of the pointer."""
+        """Let this be the last commit of the pointer, but for those that clear it away."""
         self.sealed = True
 
     def note(self, note: Any) -> None:  # noqa: ANN401  whatever msgpack can hold

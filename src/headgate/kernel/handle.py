@@ -51,11 +51,16 @@ class RealmHandle:
         ]
 
     async def commit(
-        self, pointer: str, attempt: Callable[[Draft], T], *, operation: bytes = b""
+        self,
+        pointer: str,
+        attempt: Callable[[Draft], T],
+        *,
+        operation: bytes = b"",
+        sealed: bool = False,
     ) -> T:
         """Change what a pointer holds; see `Committer.commit`."""
         return await self._committer.commit(
-            self._key(pointer), attempt, operation=operation, watch=self._watch
+            self._key(pointer), attempt, operation=operation, watch=self._watch, sealed=sealed
         )
 
     async def create_pointers(self, names: Collection[str]) -> None:

@@ -23,6 +23,7 @@ from headgate.kernel.pointers import Pointers
 from headgate.kernel.realms import REALMS_KEY, Realms
 from headgate.kernel.store import Store
 from headgate.kernel.system import REALMS, SYSTEM_REALM, check_realm_id
+from headgate.kernel.unserved import UnservedRealms
 from headgate.limits import CACHE_BYTES, IDLE_LANES_MAX
 
 LEVEL = 1
@@ -61,6 +62,7 @@ class Kernel:
         self.pointers = Pointers(backend)
         self.committer = Committer(self.store, self.pointers, self.ids, clock, options.commit)
         self.realms = Realms(self.store, self.pointers, self.committer, self.ids)
+        self.unserved = UnservedRealms(self.store, self.committer)
         self.log = CommitLog(self.store, self.pointers)
         self._options = options
         self._entropy = entropy

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
-from typing import TypeVar
 
 import msgspec
 
@@ -19,7 +18,6 @@ from headgate.ids import Ids
 from headgate.kernel.commit import Committer
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, open_head
-from headgate.kernel.lane import Watch
 from headgate.kernel.objects import FieldDecoder, Stored, encode_fields
 from headgate.kernel.pointers import Pointers
 from headgate.kernel.records import PointerKey
@@ -27,12 +25,12 @@ from headgate.kernel.store import Store
 from headgate.kernel.system import REALM_POINTERS, REALMS, SYSTEM_REALM, check_realm_name
 from headgate.limits import PURGE_ROWS_PER_CALL
 
-T = TypeVar("T")
-
 REALMS_KEY = PointerKey(SYSTEM_REALM, REALMS)
 BY_ID, BY_NAME = "ids", "names"
 DROPPED = "headgate.dropped"
 """The property of a realm that was dropped: the name that it had."""
+DROPPED_BY = "headgate.dropped-by"
+"""And who dropped it."""
 DROPPED_NAME_CHARS = 64
 
 
@@ -103,7 +101,7 @@ class Realms:
         id = await head.index(BY_NAME).get(name.encode())
         value = await head.index(BY_ID).get(id or name.encode())
         if value is None:
-            raise _unknown(name)
+            raise unknown(name)
         return _decode(value)
 
     async def create(self, name: str, properties: dict[str, str] | None = None) -> Realm:
@@ -204,7 +202,7 @@ class Realms:
                 realm,
                 name=f"{realm.name[:DROPPED_NAME_CHARS]} (dropped {id})",
                 state=_S.INACTIVE,
-                properties={**realm.properties, DROPPED: realm.name},
+                properties={**realm.properties, DROPPED: realm.name, DROPPED_BY: by},
             )
             draft.note(_done("drop", realm, by))
             return _put_under(draft, realm, gone)
@@ -218,20 +216,6 @@ class Realms:
                 realm = await self.move(realm.id, _S.INITIALIZING)
         await self._store.backend.create_pointers(realm.id, REALM_POINTERS)
         return realm
-
-    async def fill(self, id: str, pointer: str, attempt: Callable[[Draft], T]) -> T:
-        """Commit to a realm that is INITIALIZING, before anybody else can."""
-
-        async def check(value: int | None) -> None:
-            found = await (await open_head(self._store, SYSTEM_REALM, value)).index(BY_ID).get(key)
-            if found is None or _decode(found).state is not _S.INITIALIZING:
-                raise _unknown(id)
-
-        key, where = id.encode(), PointerKey(id, pointer)
-        try:
-            return await self._committer.commit(where, attempt, watch=Watch(REALMS_KEY, check))
-        finally:
-            self._committer.forget(where)
 
     async def move(self, id: str, to: RealmState, *, by: str = "", dropped: bool = True) -> Realm:
         """Bring a realm into another state, `dropped` also one that was dropped;
@@ -290,13 +274,22 @@ async def find_realm(head: HeadView, name: str) -> Realm | None:
     return None if value is None else _decode(value)
 
 
-async def check_active(head: HeadView, id: str) -> None:
-    """Refuse a realm that does not serve requests."""
+async def realm_of(head: HeadView, id: str) -> Realm:
+    """The realm of this id, as a head of `realms` has it."""
     value = await head.index(BY_ID).get(id.encode())
     if value is None:
-        raise _unknown(id)
-    realm = _decode(value)
-    check_serving(realm)
+        raise unknown(id)
+    return _decode(value)
+
+
+async def check_active(head: HeadView, id: str) -> None:
+    """Refuse a realm that does not serve requests."""
+    check_serving(await realm_of(head, id))
+
+
+def is_dropped(realm: Realm) -> bool:
+    """Whether it was dropped, and still has its data."""
+    return realm.state is _S.INACTIVE and DROPPED in realm.properties
 
 
 def check_serving(realm: Realm) -> None:
@@ -345,7 +338,7 @@ def _get(draft: Draft, id: str, *, dropped: bool = True) -> Realm:
     value = draft.index(BY_ID).get(id.encode())
     realm = None if value is None else _decode(value)
     if realm is None or (DROPPED in realm.properties and not dropped):
-        raise _unknown(id)
+        raise unknown(id)
     return realm
 
 
@@ -355,7 +348,8 @@ def _put(draft: Draft, realm: Realm) -> None:
 
 def _restored(realm: Realm) -> dict[str, str]:
     """The properties of a realm that is not dropped any more."""
-    return {name: text for name, text in realm.properties.items() if name != DROPPED}
+    gone = {DROPPED, DROPPED_BY}
+    return {name: text for name, text in realm.properties.items() if name not in gone}
 
 
 def _put_under(draft: Draft, before: Realm, after: Realm) -> Realm:
@@ -390,7 +384,8 @@ def _done(do: str, realm: Realm, by: str, **more: object) -> dict[str, object]:
     return {"do": do, "kind": "metalake", "name": [realm.name], "id": realm.id, "by": by, **more}
 
 
-def _unknown(name: str) -> RealmNotFound:
+def unknown(name: str) -> RealmNotFound:
+    """What to say of a realm that does not exist."""
     return RealmNotFound(
         f"realm {name!r} does not exist",
         why="no realm has this name or id",

@@ -100,7 +100,7 @@ async def test_a_maker_whose_place_was_taken_is_told_so(world: World) -> None:
     made = await make(quick.lake)
 
     with pytest.raises(HeadgateError):
-        await realms.fill(realm.id, "root", lambda draft: draft.mark(OWNER_MARK, 1))
+        await slow.kernel.unserved.fill(realm.id, "root", lambda draft: draft.mark(OWNER_MARK, 1))
     with pytest.raises(HeadgateError):
         await realms.move(realm.id, RealmState.ACTIVE)
     assert [one.realm.id for one in await list_metalakes(slow.lake, ANN)][1:] == [made.realm.id]
@@ -258,7 +258,7 @@ async def test_a_dropped_metalake_is_dropped_once_in_the_change_log(node: Node) 
 async def test_a_store_that_fails_leaves_what_can_be_cleared_away(world: World) -> None:
     """Whatever it fails at, the next try succeeds."""
     node = await world.node()
-    fill = node.kernel.realms.fill
+    fill = node.kernel.unserved.fill
     failing = {"principals", "root"}
 
     async def fail(id: str, pointer: str, attempt: object) -> object:
@@ -267,7 +267,7 @@ async def test_a_store_that_fails_leaves_what_can_be_cleared_away(world: World) 
             raise Unavailable("the store is away")
         return await fill(id, pointer, attempt)  # type: ignore[arg-type]
 
-    node.kernel.realms.fill = fail  # type: ignore[method-assign, assignment]
+    node.kernel.unserved.fill = fail  # type: ignore[method-assign, assignment]
     for _ in range(2):
         with pytest.raises(Unavailable):
             await make(node.lake)

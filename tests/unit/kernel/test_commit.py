@@ -336,6 +336,21 @@ async def test_a_seal_is_seen_by_other_nodes(rig: Rig, realm: RealmHandle) -> No
         await other.commit(POINTER, counting)
 
 
+async def test_who_clears_away_may_change_what_is_sealed(realm: RealmHandle) -> None:
+    """It stays sealed for all others, also for those of the same batch."""
+    await realm.commit(POINTER, Draft.seal)
+    answers = await asyncio.gather(
+        realm.commit(POINTER, putting(b"a")),
+        realm.commit(POINTER, putting(b"b"), sealed=True),
+        realm.commit(POINTER, putting(b"c")),
+        return_exceptions=True,
+    )
+
+    assert [isinstance(answer, PointerSealed) for answer in answers] == [True, False, True]
+    assert await entries(realm) == {b"b": b""}
+    assert (await realm.heads(POINTER))[0].head.sealed
+
+
 async def test_a_missing_pointer_is_named(kernel: Kernel, realm: RealmHandle) -> None:
     """All callers of the batch are told that it has to be created."""
     answers = await asyncio.gather(

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from headgate.errors import Closed, CommitTimedOut, OutcomeUnknown
+from headgate.errors import Closed, CommitTimedOut, OutcomeUnknown, RealmNotActive
 from headgate.kernel.commit import CommitOptions
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
@@ -64,7 +64,7 @@ async def test_idle_lanes_are_forgotten(rig: Rig, kernel: Kernel, realm: RealmHa
     busy = asyncio.create_task(realm.commit(names[0], counting))
     await held.reached.wait()
     await realm.commit(POINTER, counting)
-    kept = set(kernel.committer._lanes)
+    kept = {key for key, _ in kernel.committer._lanes}
     held.let_go.set()
 
     assert await busy == 2
@@ -302,7 +302,8 @@ async def test_a_leader_that_dies_leaves_nobody_waiting(rig: Rig, realm: RealmHa
     rig.faults.crash_at("before_commit")
     with pytest.raises(asyncio.CancelledError):
         await realm.commit(POINTER, counting)
-    leader = rig.kernels[0].committer._lanes[PointerKey(realm.id, POINTER)].leader
+    lanes = {key: lane for (key, _), lane in rig.kernels[0].committer._lanes.items()}
+    leader = lanes[PointerKey(realm.id, POINTER)].leader
 
     assert leader is not None
     assert isinstance(leader.exception(), Crashed)
@@ -343,11 +344,18 @@ async def test_many_who_wait_too_long_are_told_each_in_time(rig: Rig, realm: Rea
     assert await realm.commit(POINTER, counting) == 2
 
 
-async def test_a_pointer_is_watched_always_or_never(kernel: Kernel, realm: RealmHandle) -> None:
-    """Nobody gets around the check of a realm by coming first."""
+async def test_nobody_passes_by_the_check_of_who_came_first(
+    kernel: Kernel, realm: RealmHandle
+) -> None:
+    """Who watches something else waits in another lane, under a check of its own."""
     await realm.commit(POINTER, counting)
-    with pytest.raises(AssertionError, match="always or never"):
-        await kernel.committer.commit(PointerKey(realm.id, POINTER), counting)
+    await kernel.realms.drop(realm.id)
+    cleared = await kernel.unserved.clear(realm.id, POINTER, counting)
+    with pytest.raises(RealmNotActive):
+        await realm.commit(POINTER, counting)
+
+    assert cleared == 2
+    assert await kernel.unserved.clear(realm.id, POINTER, counting) == 3
 
 
 async def test_time_does_not_go_back_along_the_log(rig: Rig, realm: RealmHandle) -> None:

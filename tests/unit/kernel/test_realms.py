@@ -17,7 +17,7 @@ from headgate.errors import (
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import Entry
-from headgate.kernel.realms import BY_ID, DROPPED, REALMS_KEY, Realm, RealmState
+from headgate.kernel.realms import BY_ID, DROPPED, DROPPED_BY, REALMS_KEY, Realm, RealmState
 from headgate.kernel.system import REALM_POINTERS
 from headgate.limits import REALM_NAME_BYTES_MAX
 from headgate.testing.kernels import Rig, realm_in, snapshot
@@ -355,7 +355,8 @@ async def test_a_dropped_realm_frees_its_name_at_once_and_keeps_its_data(kernel:
     dropped = await kernel.realms.drop(realm.id, by="ann")
     again = await kernel.realms.create("acme")
 
-    assert (dropped.state, dropped.properties[DROPPED]) == (S.INACTIVE, "acme")
+    assert dropped.state is S.INACTIVE
+    assert dropped.properties == {DROPPED: "acme", DROPPED_BY: "ann"}
     assert dropped.name == f"acme (dropped {realm.id})"
     assert await kernel.realms.drop(realm.id) == dropped
     await kernel.realms.purge(realm.id)
