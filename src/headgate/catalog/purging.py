@@ -7,15 +7,16 @@ leaves the catalog when every file is gone; until then any server goes on with i
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from headgate.catalog.calls import ITSELF, Call, CatalogName
 from headgate.catalog.entities import Entry, TableEntity
 from headgate.catalog.metadata_files import read_metadata
+from headgate.catalog.naming import Readable
 from headgate.catalog.openings import Opened, Openings
 from headgate.catalog.ports import DAMAGED, MISSING, Planner, Storage
 from headgate.catalog.reservations import LOCATIONS, held_by, is_vacant, release, reserve
@@ -36,6 +37,9 @@ from headgate.model.locations import ancestors, index_key, is_within
 from headgate.model.names import Identifier
 
 PURGE = "purge"
+"""The index of a catalog's live jobs."""
+PURGES = "purges"
+"""The mark that counts them; heads of older programs have none."""
 _ID_BYTES = 8
 
 logger = logging.getLogger(__name__)
@@ -89,22 +93,158 @@ class LiveJob(NamedTuple):
 _decoder = msgspec.msgpack.Decoder(PurgeJob)
 
 
-def record_purge(draft: Draft, identifier: Identifier, entry: Entry) -> None:
-    """Remember in the commit that drops a table that its files are to be deleted."""
+class Purging(Protocol):
+    """Who deletes the files of dropped tables."""
+
+    @property
+    def terms(self) -> PurgeTerms:
+        """Of tables that are dropped now."""
+        ...
+
+    async def hand_over(self, live: LiveJob) -> None:
+        """A table was dropped: told once, before the request is answered."""
+        ...
+
+    def wake(self) -> None:
+        """Somebody waits for a job that is due."""
+        ...
+
+
+class Recorded:
+    """Deletes nothing: what is recorded is left to others."""
+
+    terms = PurgeTerms()
+
+    async def hand_over(self, live: LiveJob) -> None:
+        pass
+
+    def wake(self) -> None:
+        pass
+
+
+def record_purge(
+    draft: Draft, call: Call, identifier: Identifier, entry: Entry, terms: PurgeTerms
+) -> int:
+    """Remember in the commit that drops a table that its files are to be deleted; the job's id.
+
+    Its locations stay taken, and its last state is kept, until the job ends.
+    """
     entity = draft.fetch(entry.object, TableEntity)
-    job = PurgeJob(identifier, entity.metadata_location, entity.reserved)
-    draft.index(PURGE).put(_bytes_of(entry.id), msgspec.msgpack.encode(job))
+    id, now_ms = draft.new_id(), draft.now_ms
+    job = PurgeJob(
+        identifier,
+        entity.metadata_location,
+        entity.reserved,
+        table_id=entry.id,
+        object=entry.object,
+        owner=entry.owner,
+        purger=terms.purger,
+        not_before_ms=now_ms + terms.grace_ms if terms.grace_ms else 0,
+        created_ms=now_ms,
+        created_by=call.principal,
+        request=call.request,
+    )
+    _count(draft, 1)
+    _put(draft, id, job)
+    return id
+
+
+def find_job(index: Readable, id: int) -> PurgeJob | None:
+    """The job of this id, None if it has ended."""
+    value = index.get(job_key(id))
+    return None if value is None else _decoder.decode(value)
+
+
+def live_jobs(index: Readable) -> Iterator[tuple[int, PurgeJob]]:
+    """All jobs of a catalog, the oldest first. The places taken for them are between them."""
+    for key, value in index.scan(b"", None):
+        if len(key) == _ID_BYTES:
+            yield int.from_bytes(key, "big"), _decoder.decode(value)
+
+
+def begin_job(draft: Draft, id: int) -> PurgeJob | None:
+    """From now on the table cannot come back; None if it has, or the job has ended."""
+    job = find_job(draft.index(PURGE), id)
+    if job is None or job.begun:
+        return job
+    begun = msgspec.structs.replace(job, begun=True)
+    _put(draft, id, begun)
+    return begun
+
+
+def end_job(draft: Draft, id: int) -> PurgeJob | None:
+    """Forget a job: its places are free, and its table's last state is not needed any more."""
+    index, key = draft.index(PURGE), job_key(id)
+    job = find_job(index, id)
+    if job is None:
+        return None
+    _count(draft, -1)
+    for record, place in list(index.prefix(key)):
+        index.remove(record)
+        release(draft, job.reserved if record == key else [place.decode()])
+    if job.object:
+        draft.discard(job.object)
+    return job
+
+
+def take_places(draft: Draft, id: int, paths: Sequence[str], roots: Sequence[str]) -> list[str]:
+    """Take places for a job in which these files lie; the files of which nobody else has them.
+
+    Each place has a record of its own that follows the job's: there may be many.
+    """
+    records, index = draft.index(PURGE), draft.index(LOCATIONS)
+    job = find_job(records, id)
+    ours: list[str] = []
+    if job is None:
+        return ours  # another node was faster
+    own = job.table_id or id
+    for path in paths:
+        if not held_by(draft, (*ancestors(path), path), own):
+            places = _places_for(path, roots)
+            place = next((one for one in places if is_vacant(index, one, own)), None)
+            if place is None:
+                continue
+            reserve(draft, [place], own)
+            records.put(job_key(id) + job_key(draft.new_id()), place.encode())
+        ours.append(path)
+    return ours
+
+
+async def job_at(opened: Opened, table: int) -> PurgeJob | None:
+    """The job for a dropped table that still holds its locations."""
+
+    def find(tree: Readable) -> PurgeJob | None:
+        jobs = live_jobs(tree)
+        return next((job for id, job in jobs if (job.table_id or id) == table), None)
+
+    return await look(opened.head.index(PURGE), find)
 
 
 async def is_being_purged(opened: Opened, id: int) -> bool:
-    """Whether the files of this dropped table are still to be deleted."""
-    key = _bytes_of(id)
-    return await look(opened.head.index(PURGE), lambda tree: tree.get(key) is not None)
+    """Whether the files of this job are still to be deleted."""
+    return await look(opened.head.index(PURGE), lambda tree: find_job(tree, id)) is not None
 
 
 async def has_purges(opened: Opened) -> bool:
     """Whether files of any dropped table of a catalog are still to be deleted."""
     return await look(opened.head.index(PURGE), lambda tree: next(tree.scan(), None) is not None)
+
+
+def job_key(id: int) -> bytes:
+    """The key of a job in its index."""
+    return id.to_bytes(_ID_BYTES, "big")
+
+
+def _put(draft: Draft, id: int, job: PurgeJob) -> None:
+    draft.index(PURGE).put(job_key(id), msgspec.msgpack.encode(job))
+
+
+def _count(draft: Draft, change: int) -> None:
+    """Keep the number of live jobs where readers of the head see it; called before the change."""
+    known = draft.marks.get(PURGES)
+    if known is None:  # a head of before there was such a mark
+        known = sum(1 for _ in live_jobs(draft.index(PURGE)))
+    draft.mark(PURGES, known + change)
 
 
 class Purges:
@@ -236,7 +376,9 @@ class Purges:
                     elif _is_in(path, roots):
                         outside.append(path)
             if outside:
-                taking = partial(_take, key=key, paths=outside, roots=roots)
+                taking = partial(
+                    take_places, id=int.from_bytes(key, "big"), paths=outside, roots=roots
+                )
                 ours += await opened.realm.commit(opened.pointer, taking)
             await asyncio.sleep(0)  # others have their turn
         return ours
@@ -254,43 +396,15 @@ class Purges:
             await files.remove_folders(location)
 
         def attempt(draft: Draft) -> None:
-            index = draft.index(PURGE)
-            for record, place in list(index.prefix(key)):
-                index.remove(record)
-                release(draft, job.reserved if record == key else [place.decode()])
+            end_job(draft, int.from_bytes(key, "big"))
 
         await opened.realm.commit(opened.pointer, attempt)
-
-
-def _take(draft: Draft, key: bytes, paths: Sequence[str], roots: Sequence[str]) -> list[str]:
-    """Take places for a job in which these files lie; the files of which nobody else has them.
-
-    Each place has a record of its own that follows the job's: there may be many.
-    """
-    records, index, id = draft.index(PURGE), draft.index(LOCATIONS), int.from_bytes(key, "big")
-    ours: list[str] = []
-    if records.get(key) is None:
-        return ours  # another node was faster
-    for path in paths:
-        if not held_by(draft, (*ancestors(path), path), id):
-            places = _places_for(path, roots)
-            place = next((one for one in places if is_vacant(index, one, id)), None)
-            if place is None:
-                continue
-            reserve(draft, [place], id)
-            records.put(key + _bytes_of(draft.new_id()), place.encode())
-        ours.append(path)
-    return ours
 
 
 def _places_for(path: str, roots: Sequence[str]) -> list[str]:
     """Its folder, or the file alone where others lie or come: most tables are below a root."""
     folder = ancestors(path)[-1]
     return [path] if any(is_within(root, folder) for root in roots) else [folder, path]
-
-
-def _bytes_of(id: int) -> bytes:
-    return id.to_bytes(_ID_BYTES, "big")
 
 
 def _warn(error: Exception, text: str, what: object) -> None:

@@ -17,7 +17,7 @@ from headgate.catalog.namespaces import id_of_namespace, require_namespace
 from headgate.catalog.naming import RELATIONS, NamesDraft
 from headgate.catalog.openings import Opened
 from headgate.catalog.own_places import check_in_schema
-from headgate.catalog.purging import is_being_purged
+from headgate.catalog.purging import job_at
 from headgate.catalog.relations import ENTITIES, Relation, discard_files, entry_of, written
 from headgate.catalog.reservations import check_locations, move
 from headgate.catalog.versions import Version
@@ -72,7 +72,7 @@ async def commit_relations(
             tries += 1
             lake.commits_repeated += 1
         except LocationTaken as taken:
-            if not await is_being_purged(opened, taken.holder):
+            if await job_at(opened, taken.holder) is None:
                 raise await with_holder(opened, taken) from taken
             lake.purges.wake(opened.call.catalog)  # the node that began with it may be gone
             if lake.kernel.clock.seconds() >= deadline:

@@ -197,16 +197,20 @@ def drop_relation(
     kind: Kind,
     meant: Entry | None,
     *,
-    keeps_locations: bool = False,
+    purge: bool = False,
 ) -> Entry:
-    """Take a table or view out of its catalog, in a commit: the one that was permitted."""
+    """Take a table or view out of its catalog, in a commit: the one that was permitted.
+
+    With `purge` its locations and its last state stay, for the job that deletes its files.
+    """
     names = NamesDraft(draft)
     entry = _meant(names, identifier, kind, meant)
-    if not keeps_locations:
+    if not purge:
         release(draft, draft.fetch(entry.object, ENTITIES[kind]).reserved)
+        draft.discard(entry.object)
     remove_name(names, identifier, entry)
-    draft.discard(entry.object)
-    draft.note(call.note("drop", _word(kind), identifier))
+    asked = {"purge": purge} if kind is Kind.TABLE else {}
+    draft.note(call.note("drop", _word(kind), identifier, **asked))
     return entry
 
 

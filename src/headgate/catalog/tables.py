@@ -8,7 +8,7 @@ from headgate.catalog.entities import Kind, TableEntity
 from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.openings import Opened
-from headgate.catalog.purging import record_purge
+from headgate.catalog.purging import PurgeTerms, record_purge
 from headgate.catalog.relations import (
     Relation,
     check_file,
@@ -51,11 +51,9 @@ async def drop_table(lake: Lake, opened: Opened, identifier: Identifier, *, purg
     meant = await find_permitted(opened, DROP_TABLE, identifier)
 
     def attempt(draft: Draft) -> Done:
-        entry = drop_relation(
-            draft, opened.call, identifier, Kind.TABLE, meant, keeps_locations=purge
-        )
+        entry = drop_relation(draft, opened.call, identifier, Kind.TABLE, meant, purge=purge)
         if purge:
-            record_purge(draft, identifier, entry)
+            record_purge(draft, opened.call, identifier, entry, PurgeTerms())
         return Done([entry.id])
 
     [id] = (await lake.commit(opened, what, attempt)).ids
