@@ -11,7 +11,7 @@ from headgate.cli.options import Run, environment, shared
 from headgate.cli.output import printable, table, to_json
 from headgate.settings.loading import find
 from headgate.settings.setting import Settings, Value
-from headgate.settings.table import FAMILIES
+from headgate.settings.table import FAMILIES, family_of
 
 COLUMNS_MAX = 100
 HEADINGS = ("NAME", "VALUE", "SOURCE", "DEFAULT", "UNIT", "HELP")
@@ -41,7 +41,7 @@ def _chosen(all_of_them: Settings, name: str) -> list[Value]:
     if not found:
         wanted = find(name)  # it may be known elsewhere by that name
         found = [value for value in all_of_them if value.setting is wanted]
-    return found
+    return found or [Value(wanted, wanted.default, "default")]  # of a purger: anything goes
 
 
 def wide(chosen: Sequence[Value]) -> Iterator[str]:
@@ -60,22 +60,24 @@ def wide(chosen: Sequence[Value]) -> Iterator[str]:
     headings, *lines = table(HEADINGS, rows).splitlines()
     yield headings
     shown = dict(zip((value.setting.name for value in chosen), lines, strict=True))
-    for family, members in FAMILIES.items():
-        inside = [shown[one.name] for one in members if one.name in shown]
+    for family, inside in _families(chosen):
+        yield from (f"\n{family}", *(shown[value.setting.name] for value in inside))
+
+
+def _families(chosen: Sequence[Value]) -> Iterator[tuple[str, list[Value]]]:
+    """These values by family, in the order of the table."""
+    for family in FAMILIES:
+        inside = [value for value in chosen if family_of(value.setting) == family]
         if inside:
-            yield from (f"\n{family}", *inside)
+            yield family, inside
 
 
 def narrow(chosen: Sequence[Value], columns: int) -> Iterator[str]:
     """The same for a terminal of so many columns: a few lines for each setting."""
-    values = {value.setting.name: value for value in chosen}
-    for family, members in FAMILIES.items():
-        inside = [one for one in members if one.name in values]
-        if inside:
-            yield f"\n{family.upper()}"
-        for setting in inside:
-            value = values[setting.name]
-            origin = value.source
+    for family, inside in _families(chosen):
+        yield f"\n{family.upper()}"
+        for value in inside:
+            setting, origin = value.setting, value.source
             if value.source != "default":
                 origin = f"from {value.source}; default: {setting.default_shown}"
             shown = printable(value.shown) or setting.default_shown or "-"

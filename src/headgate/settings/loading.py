@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from headgate.errors import BadSetting
+from headgate.settings.purge import property_of_variable, purger_property, usual_name
 from headgate.settings.setting import PREFIX, Raw, Setting, Settings, Value
 from headgate.settings.store import BACKEND, DATA
 from headgate.settings.table import SETTINGS
@@ -54,15 +55,17 @@ def load(
 def restore(plain: Mapping[str, tuple[Any, str]]) -> Settings:
     """The settings that another process has, from `Settings.plain`."""
     return Settings(
-        {name: Value(_BY_NAME[name], value, source) for name, (value, source) in plain.items()}
+        {name: Value(find(name), value, source) for name, (value, source) in plain.items()}
     )
 
 
 def find(name: str) -> Setting[Any]:
     """The setting of this name or alias."""
-    if name in _BY_NAME:
-        return _BY_NAME[name]
-    raise _unknown(f"setting {_harmless(name)!r}", name, _BY_NAME)
+    usual = usual_name(name)
+    setting = _BY_NAME.get(usual) or purger_property(usual)
+    if setting is not None:
+        return setting
+    raise _unknown(f"setting {_harmless(name)!r}", usual, _BY_NAME)
 
 
 def _default(setting: Setting[T]) -> T:
@@ -97,9 +100,10 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for variable, text in environ.items():
         if not variable.startswith(PREFIX) or _NOT_OURS.fullmatch(variable):
             continue
-        if variable not in _BY_VARIABLE:
+        setting = _BY_VARIABLE.get(variable) or property_of_variable(variable)
+        if setting is None:
             raise _unknown(f"environment variable {variable}", variable, _BY_VARIABLE)
-        yield _BY_VARIABLE[variable].name, text
+        yield setting.name, text
 
 
 def _from_file(text: str, name: str) -> Iterator[tuple[str, Raw]]:

@@ -40,6 +40,7 @@ from headgate.settings.catalogs import (
     SCHEMA_GOVERNANCE,
     SCHEMA_SEPARATOR,
 )
+from headgate.settings.events import EVENTS_LISTENERS
 from headgate.settings.object_stores import (
     AZURE_ACCOUNT_KEY,
     AZURE_ACCOUNT_NAME,
@@ -65,6 +66,7 @@ from headgate.settings.object_stores import (
     S3_SESSION_TOKEN,
     S3_STS_ENDPOINT,
 )
+from headgate.settings.purge import PURGER
 from headgate.settings.server import (
     HTTP_BODY_BYTES,
     HTTP_HOST,
@@ -97,6 +99,7 @@ from headgate.settings.store import (
     SQLITE_BUSY_TIMEOUT,
 )
 
+PURGES = "Purges"
 FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
     "Data": (
         DATA,
@@ -122,6 +125,7 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         LOG_ACCESS,
         LOG_FORMAT,
         LOG_RETENTION,
+        EVENTS_LISTENERS,
     ),
     "Authentication": (
         METHODS,
@@ -165,6 +169,7 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         STORAGE_ENDPOINTS,
         VERIFY_METADATA_FILE,
     ),
+    PURGES: (PURGER,),
     "S3": (
         S3_ENDPOINT,
         S3_REGION,
@@ -196,3 +201,8 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
     ),
 }
 SETTINGS = tuple(chain.from_iterable(FAMILIES.values()))
+
+
+def family_of(setting: Setting[Any]) -> str:
+    """The family that people look in; properties of third parties' purgers are with purges."""
+    return next((family for family, all in FAMILIES.items() if setting in all), PURGES)

@@ -94,6 +94,19 @@ def test_settings_are_listed_by_family(capsys: Capture) -> None:
     assert names == [[one.name for one in family] for family in FAMILIES.values()]
 
 
+def test_properties_of_a_third_partys_purger_are_listed_too(capsys: Capture) -> None:
+    """In the family of purges if they are set; one that is not set has no value."""
+    assert run(["settings", "purger", "--set", "purger.audit.file=hidden"]) == 0
+    listed = capsys.readouterr().out
+    assert run(["settings", "purger.audit.other"]) == 0
+    other = capsys.readouterr().out
+
+    assert listed.split("\n\n")[1].splitlines()[0] == "Purges"
+    assert "purger.audit.file" in listed
+    assert "hidden" not in listed
+    assert other.splitlines()[-1].split()[:3] == ["purger.audit.other", "-", "default"]
+
+
 def test_settings_are_a_table_for_people(capsys: Capture, tmp_path: Path) -> None:
     """`headgate settings` prints one line for each setting."""
     config = tmp_path / "headgate.toml"
