@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from headgate.catalog.purging import LiveJob
 from headgate.model.names import Identifier, dotted
 
 logger = logging.getLogger("headgate.events")
@@ -77,6 +78,18 @@ class PurgeFailed(Event, frozen=True, kw_only=True):
     name: ClassVar[str] = "purge failed"
     reason: str
     attempts: int
+
+
+def facts_of(live: LiveJob) -> dict[str, Any]:
+    """What events of a purge job say besides when: `PurgeStarted(at_ms=now, **facts_of(live))`."""
+    return {
+        "metalake": live.metalake,
+        "catalog": live.catalog_name,
+        "table": live.job.table,
+        "job": live.id,
+        "principal": live.job.created_by,
+        "request": live.job.request,
+    }
 
 
 Listener = Callable[[Event], None]

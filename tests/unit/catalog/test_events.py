@@ -3,6 +3,7 @@
 import json
 import logging
 
+import msgspec
 import pytest
 
 from headgate.catalog.events import (
@@ -12,8 +13,10 @@ from headgate.catalog.events import (
     PurgeFailed,
     PurgeStarted,
     TableDropped,
+    facts_of,
     log_event,
 )
+from headgate.catalog.purging import LiveJob, PurgeJob
 from headgate.cli.logs import JsonLines
 from headgate.model.names import Identifier
 
@@ -82,6 +85,15 @@ def test_a_listener_may_leave_while_it_is_told() -> None:
     bus.publish(DROPPED)
 
     assert len(heard) == 2
+
+
+def test_events_of_a_job_say_which_table_it_is_of_and_who_dropped_it() -> None:
+    """However much later they happen."""
+    job = PurgeJob(T, "file:/w/m.json", created_by="ann", request="r-1")
+    live = LiveJob("1", "default", 5, "main", 7, job, ("file:/w",))
+
+    started = PurgeStarted(at_ms=1_000, **facts_of(live))
+    assert TableDropped(**msgspec.structs.asdict(started), purge_requested=True) == DROPPED
 
 
 def test_an_event_is_a_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
