@@ -24,6 +24,8 @@ PAGE_ENTRIES_MAX = 10_000  # of one answer that is asked for in pages
 OBJECTS_PER_REQUEST_MAX = 2_000  # of a role that one request creates or changes
 OBJECTS_TOLD_MAX = 100  # of these, that one record of the change log names
 BULK_USERS_MAX = 100  # added or removed by one request
+JOBS = 100  # of one answer, if a client does not say how many it wants
+JOBS_MAX = 1_000  # of one answer
 METALAKES_AT_ONCE = 64  # that a list looks into together: six pointers of each
 
 # Change log
