@@ -172,6 +172,15 @@ def begin_job(draft: Draft, id: int) -> PurgeJob | None:
     return begun
 
 
+def recall_job(draft: Draft, id: int) -> PurgeJob | None:
+    """Forget a job whose table comes back: its locations and its last state are the table's."""
+    job = find_job(draft.index(PURGE), id)
+    if job is not None:
+        _count(draft, -1)
+        draft.index(PURGE).remove(job_key(id))
+    return job
+
+
 def end_job(draft: Draft, id: int) -> PurgeJob | None:
     """Forget a job: its places are free, and its table's last state is not needed any more."""
     index, key = draft.index(PURGE), job_key(id)

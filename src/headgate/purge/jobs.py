@@ -15,6 +15,7 @@ from headgate.kernel.objects import ObjectType, Stored
 LEDGER_MAX = 500
 """Lines of a ledger; more than these failures are counted only."""
 LEDGER_BYTES_MAX = 200_000
+ERROR_CHARS_MAX = 1_000
 LEAVES, ROOTS = "leaves", "roots"
 """The stages of a purge: the files that lead to no others, then those that did."""
 
@@ -185,7 +186,7 @@ def postponed(row: JobRow, why: str, now_ms: int, terms: JobTerms, chance: float
     return msgspec.structs.replace(
         row,
         state=State.DEAD_LETTER if last else State.PENDING,
-        error=why,
+        error=why[:ERROR_CHARS_MAX],
         next_attempt_ms=0 if last else now_ms + int(pause_ms * (0.5 + chance)),
         updated_ms=now_ms,
     )
@@ -205,12 +206,20 @@ def succeeded(row: JobRow, now_ms: int) -> JobRow:
     )
 
 
+def released(row: JobRow, now_ms: int) -> JobRow:
+    """A worker stops in the middle of an attempt, which does not count: anybody may go on."""
+    return msgspec.structs.replace(
+        row, state=State.PENDING, attempts=max(row.attempts - 1, 0), updated_ms=now_ms
+    )
+
+
 def cancelled(row: JobRow | None, by: str, now_ms: int = 0) -> JobRow:
-    """An operator gives a job up."""
+    """An operator gives a job up. Who has it at this moment stays its owner, until he notices."""
     row = row or new_row()
     return msgspec.structs.replace(
         row,
         state=State.CANCELLED,
+        owner=row.owner if row.state == State.RUNNING else "",
         error=f"cancelled by {by}",
         next_attempt_ms=0,
         updated_ms=max(now_ms, row.updated_ms),

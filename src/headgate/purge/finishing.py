@@ -1,0 +1,158 @@
+"""The end of a job: it enters the history, leaves its catalog, and then its row goes.
+
+Each step may be repeated, by anybody: whoever finds a job whose row says that it has ended goes on.
+"""
+
+import msgspec
+
+from headgate.catalog.calls import ITSELF, Call, CatalogName
+from headgate.catalog.openings import head_pointer
+from headgate.catalog.purging import LiveJob, PurgeJob, end_job, job_key
+from headgate.kernel.draft import Draft
+from headgate.kernel.kernel import Kernel
+from headgate.purge.commits import commit
+from headgate.purge.jobs import Failed, JobRow, JobTerms, State
+
+TASKS = "immediate-tasks"
+"""The pointer of a metalake's history of jobs."""
+PURGED = "purged"
+"""Its index: the id of a job, and what became of it."""
+LEDGER_KEPT = 20
+"""Lines of a ledger that are kept in the history."""
+LINE_CHARS_MAX = 100
+PRUNED_PER_COMMIT = 64
+RETENTION_HOURS = JobTerms().completed_retention_hours
+_MS_PER_HOUR = 3_600_000
+
+
+class FinishedJob(msgspec.Struct, frozen=True):
+    """A job that has ended. It only gains fields: older programs leave them out."""
+
+    metalake: str
+    catalog: int
+    catalog_name: str
+    job: PurgeJob
+    state: str
+    finished_ms: int
+    attempts: int = 0
+    owner: str = ""
+    error: str = ""
+    started_ms: int = 0
+    elapsed_ms: int = 0
+    deleted: int = 0
+    missing: int = 0
+    bytes: int = 0
+    expected: int = 0
+    failed: int = 0
+    ledger: tuple[Failed, ...] = ()
+
+    @property
+    def row(self) -> JobRow:
+        """Its row, as far as it is kept."""
+        return JobRow(
+            self.state,
+            attempts=self.attempts,
+            owner=self.owner,
+            error=self.error,
+            started_ms=self.started_ms,
+            updated_ms=self.finished_ms,
+            deleted=self.deleted,
+            missing=self.missing,
+            bytes=self.bytes,
+            expected=self.expected,
+            failed=self.failed,
+            ledger=self.ledger,
+            elapsed_ms=self.elapsed_ms,
+        )
+
+
+_decoder = msgspec.msgpack.Decoder(FinishedJob)
+
+
+def decode_finished(value: bytes) -> FinishedJob:
+    """The job in these bytes of the history."""
+    return _decoder.decode(value)
+
+
+async def finish(
+    kernel: Kernel, live: LiveJob, row: JobRow, retention_hours: int = RETENTION_HOURS
+) -> bool:
+    """Bring a job whose row has ended to its end; whether this call took it out of its catalog."""
+    await _remember(kernel, live, row, retention_hours)
+
+    def attempt(draft: Draft) -> bool:
+        job = end_job(draft, live.id)
+        if job is None:
+            return False  # another worker was faster
+        draft.note(_note(live, job, row))
+        return True
+
+    ended = await commit(kernel, live.realm, head_pointer(live.catalog), attempt)
+    await kernel.store.delete(live.realm, [live.id])
+    return ended
+
+
+async def _remember(kernel: Kernel, live: LiveJob, row: JobRow, retention_hours: int) -> None:
+    """Put a job into the history, and take old ones out, with what may be left of their rows."""
+    key, value = job_key(live.id), msgspec.msgpack.encode(_finished(live, row))
+
+    def attempt(draft: Draft) -> list[int]:
+        index = draft.index(PURGED)
+        if index.get(key) is None:
+            index.put(key, value)
+        floor_ms = draft.now_ms - retention_hours * _MS_PER_HOUR
+        old = [
+            entry
+            for entry, kept in _first(draft, PRUNED_PER_COMMIT)
+            if entry != key and decode_finished(kept).finished_ms < floor_ms
+        ]
+        for entry in old:
+            index.remove(entry)
+        return [int.from_bytes(entry, "big") for entry in old]
+
+    old = await commit(kernel, live.realm, TASKS, attempt)
+    if old:
+        await kernel.store.delete(live.realm, old)
+
+
+def _first(draft: Draft, count: int) -> list[tuple[bytes, bytes]]:
+    return [entry for entry, _ in zip(draft.index(PURGED).scan(), range(count), strict=False)]
+
+
+def _finished(live: LiveJob, row: JobRow) -> FinishedJob:
+    lines = row.ledger[:LEDGER_KEPT]
+    return FinishedJob(
+        live.metalake,
+        live.catalog,
+        live.catalog_name,
+        live.job,
+        row.state,
+        row.updated_ms,
+        attempts=row.attempts,
+        owner=row.owner,
+        error=row.error,
+        started_ms=row.started_ms,
+        elapsed_ms=row.elapsed_ms,
+        deleted=row.deleted,
+        missing=row.missing,
+        bytes=row.bytes,
+        expected=row.expected,
+        failed=row.failed,
+        ledger=tuple(Failed(one.path, one.why[:LINE_CHARS_MAX]) for one in lines),
+    )
+
+
+def _note(live: LiveJob, job: PurgeJob, row: JobRow) -> dict[str, object]:
+    """What the change log says."""
+    call = Call(CatalogName(live.metalake, live.catalog_name), ITSELF)
+    if row.state == State.CANCELLED:
+        return call.note("cancel-purge", "table", job.table, job=str(live.id), why=row.error)
+    return call.note(
+        "purge",
+        "table",
+        job.table,
+        job=str(live.id),
+        files=row.deleted,
+        bytes=row.bytes,
+        elapsed_ms=row.elapsed_ms,
+    )
