@@ -10,6 +10,7 @@ from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
 from headgate.catalog.openings import CATALOG_POINTER, head_pointer
 from headgate.catalog.purging import PURGE, PURGES, LiveJob, PurgeJob, live_jobs
+from headgate.catalog.territories import HAVE_CATALOGS
 from headgate.errors import ObjectNotFound
 from headgate.kernel.index import look, open_head
 from headgate.kernel.kernel import Kernel
@@ -38,15 +39,16 @@ class Queue:
         self._jobs: dict[PointerKey, tuple[int, Jobs]] = {}
         self._places: dict[str, tuple[int, dict[int, Place]]] = {}
 
-    async def live_jobs(self) -> list[LiveJob]:
+    async def live_jobs(self, *, switched_off: bool = False) -> list[LiveJob]:
         """All jobs, the oldest first; whether they are due is another question.
 
-        Those of metalakes that are switched off are left alone.
+        Those of metalakes that are switched off are left alone, and only shown if asked for.
         """
         pointers = await self._pointers()
         found: list[LiveJob] = []
         for realm in await self._kernel.realms.list():
-            if realm.state is RealmState.ACTIVE or is_dropped(realm):
+            is_off = realm.state is RealmState.INACTIVE and not is_dropped(realm)
+            if realm.state in HAVE_CATALOGS and (switched_off or not is_off):
                 try:
                     found += await self._of(realm, pointers.get(realm.id, {}))
                 except ObjectNotFound:  # its metalake is purged at this moment
