@@ -170,7 +170,7 @@ def test_content_is_compared_and_not_only_its_size() -> None:
 def test_an_unknown_suite_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever names none, or one that does not exist, is told which there are."""
     assert (main([]), main(["nothing"])) == (2, 2)
-    assert "{authz,kernel,rest}" in capsys.readouterr().err
+    assert "{authz,fixture,kernel,rest}" in capsys.readouterr().err
 
 
 def test_missing_java_is_named(
