@@ -23,6 +23,7 @@ from headgate.kernel.backend import Backend
 from headgate.model.names import Identifier
 
 T = TypeVar("T")
+Answer = Awaitable[None] | None
 
 logger = logging.getLogger(__name__)
 
@@ -80,23 +81,26 @@ class PurgerContext:
 
 
 class IcebergPurger(Protocol):
-    """Decides what becomes of the files of dropped tables. Each server process has one."""
+    """Decides what becomes of the files of dropped tables. Each server process has one.
+
+    Every method may be a plain one or a coroutine.
+    """
 
     name: str
     """By which it is chosen, and below which its properties lie."""
 
-    def initialize(self, properties: Mapping[str, str], context: PurgerContext) -> None:
+    def initialize(self, properties: Mapping[str, str], context: PurgerContext) -> Answer:
         """Begin, before the first request. Whatever it raises keeps the server from starting."""
         ...
 
-    def purge_table(self, request: PurgeRequest) -> Awaitable[None] | None:
+    def purge_table(self, request: PurgeRequest) -> Answer:
         """Deal with a table that was dropped. Whatever it raises lets it be called again, later.
 
         The same table may come more than once, also after a success that nobody could record.
         """
         ...
 
-    def close(self) -> None:
+    def close(self) -> Answer:
         """The server stops. Calls of `purge_table` may still be under way."""
         ...
 
