@@ -35,7 +35,7 @@ class Change(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """The id of the commit, as text: it exceeds what many JSON readers can count to."""
     time_ms: int
     do: str
-    """create, alter, rename, drop, grant, revoke, set-owner, enable, disable or purge."""
+    """create, alter, rename, drop, undrop, grant, revoke, set-owner, enable, disable, purge..."""
     kind: str
     """Of what it was done to: metalake, catalog, namespace, table, view, user, role..."""
     name: tuple[str, ...]

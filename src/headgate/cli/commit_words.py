@@ -22,6 +22,7 @@ GROUPS = {
 }
 DONE = {
     "alter": "altered",
+    "cancel-purge": "left with its files",
     "create": "created",
     "delete": "deleted",
     "disable": "switched off",
@@ -32,6 +33,7 @@ DONE = {
     "rename": "renamed",
     "revoke": "stripped of rights",
     "set-owner": "given an owner",
+    "undrop": "undropped",
 }
 
 

@@ -9,7 +9,6 @@ from headgate.access.privileges import privilege_of
 from headgate.access.rules import Rule
 from headgate.catalog import grants, owners, principals, roles
 from headgate.catalog.calls import Call, Caller, CatalogName
-from headgate.catalog.entities import CATALOG_TYPES
 from headgate.catalog.guards import PRINCIPALS, ROOT, Guard, GuardOptions
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
@@ -24,7 +23,7 @@ from headgate.kernel.records import PointerKey
 from headgate.model.names import Levels
 from headgate.storage.gateway import StorageGateway
 from headgate.testing.faults import Fault
-from tests.unit.catalog.lakes import CATALOG, METALAKE, OPTIONS, World
+from tests.unit.catalog.lakes import CATALOG, METALAKE, OPTIONS, TYPES, World
 from tests.unit.catalog.outside import CountingStorage, FakePlanner, InlineWorkers
 
 OWNER = "olga"
@@ -113,7 +112,7 @@ async def guarded_node(world: World, *, polls: bool = False) -> Guarded:
 
     One that polls has polled once, and does so no more.
     """
-    kernel = await world.rig.open(types=CATALOG_TYPES)
+    kernel = await world.rig.open(types=TYPES)
     validation = None
     if polls:
         polling = Polling(kernel, POLL_SECONDS)

@@ -28,11 +28,13 @@ from headgate.http.router import Match, Router, Surface
 from headgate.kernel.cache import Cache
 from headgate.kernel.commit import CommitOptions
 from headgate.kernel.kernel import Kernel
+from headgate.purge.jobs import PURGE_TYPES
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.options import StorageOptions
 from headgate.testing.kernels import Rig, Snapshot, snapshot
 from tests.unit.catalog.outside import CountingStorage, FakePlanner, InlineWorkers
 
+TYPES = (*CATALOG_TYPES, *PURGE_TYPES)
 OPTIONS = LakeOptions()
 UNGUARDED = GuardOptions()
 LOCAL = StorageOptions(local_sync=False)
@@ -211,7 +213,7 @@ class World:
         validate: Callable[[Kernel], Validation] = per_request,
     ) -> Node:
         """Another node; it knows nothing yet."""
-        kernel = await self.rig.open(types=CATALOG_TYPES, commit=commit)
+        kernel = await self.rig.open(types=TYPES, commit=commit)
         if not self.nodes:
             await bootstrap(kernel, METALAKE, CatalogEntity(0, CATALOG, self.warehouse, {}))
         node = Node(self, kernel, options, guard, validate(kernel))
