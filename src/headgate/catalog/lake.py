@@ -6,6 +6,7 @@ import msgspec
 
 from headgate.catalog.calls import Call, Done, decode_outcome, encode_outcome
 from headgate.catalog.entities import TableEntity
+from headgate.catalog.events import EventBus
 from headgate.catalog.guards import Guard
 from headgate.catalog.lanes import Lanes
 from headgate.catalog.large_metadata import LargeMetadata
@@ -48,6 +49,7 @@ class Lake:
         guard: Guard | None = None,
         audit: Audit | None = None,
         validation: Validation | None = None,
+        events: EventBus | None = None,
     ) -> None:
         self.kernel = kernel
         self.storage = storage
@@ -61,6 +63,7 @@ class Lake:
         self.lanes = Lanes()
         self.commits_repeated = 0
         """Worked out anew, because others had changed meanwhile what they rested on."""
+        self.events = events or EventBus()
         self.purges = Purges(kernel, self.openings, storage, planner)
 
     async def open(self, call: Call) -> Opened:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from headgate.access.rules import DROP_TABLE
 from headgate.catalog.calls import Done
 from headgate.catalog.entities import Kind, TableEntity
+from headgate.catalog.events import TableDropped
 from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.openings import Opened
@@ -52,14 +53,35 @@ async def drop_table(lake: Lake, opened: Opened, identifier: Identifier, *, purg
 
     def attempt(draft: Draft) -> Done:
         entry = drop_relation(draft, opened.call, identifier, Kind.TABLE, meant, purge=purge)
-        if purge:
-            record_purge(draft, opened.call, identifier, entry, PurgeTerms())
-        return Done([entry.id])
+        if not purge:
+            return Done([entry.id])
+        job = record_purge(draft, opened.call, identifier, entry, PurgeTerms())
+        return Done([entry.id, job])
 
-    [id] = (await lake.commit(opened, what, attempt)).ids
+    done = await lake.commit(opened, what, attempt)
+    [id, *jobs] = done.ids
+    if not done.repeated:
+        lake.events.publish(_dropped(lake, opened, identifier, *jobs, purge=purge))
     if purge:
         lake.purges.wake(opened.call.catalog)
     return id
+
+
+def _dropped(
+    lake: Lake, opened: Opened, identifier: Identifier, job: int = 0, *, purge: bool
+) -> TableDropped:
+    """What listeners are told."""
+    call = opened.call
+    return TableDropped(
+        at_ms=lake.now_ms(),
+        metalake=call.catalog.metalake,
+        catalog=call.catalog.catalog,
+        table=identifier,
+        job=job,
+        principal=call.principal,
+        request=call.request,
+        purge_requested=purge,
+    )
 
 
 async def unregister_table(lake: Lake, opened: Opened, identifier: Identifier) -> Unregistered:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from uuid import uuid4
 
 import msgspec
 import pytest
@@ -19,6 +20,7 @@ from headgate.catalog.events import (
 from headgate.catalog.purging import LiveJob, PurgeJob
 from headgate.cli.logs import JsonLines
 from headgate.model.names import Identifier
+from tests.unit.catalog.lakes import Node
 
 T = Identifier(("shop", "europe"), "orders")
 DROPPED = TableDropped(
@@ -143,3 +145,45 @@ def test_an_event_is_a_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None
 def test_what_is_not_known_is_not_said(event: Event, told: str) -> None:
     """A number that is nought is known; a text stays on its line and in its quotes."""
     assert str(event) == told
+
+
+@pytest.mark.parametrize("purge", [False, True])
+async def test_a_drop_is_told_of_with_what_was_asked_for(node: Node, purge: bool) -> None:
+    """Before it is answered; who asked is known."""
+    heard: list[Event] = []
+    node.lake.events.listeners.append(heard.append)
+    await node.table("orders")
+    await node.delete(f"namespaces/a/tables/orders?purgeRequested={purge}", user="ann")
+
+    [dropped] = heard
+    assert isinstance(dropped, TableDropped)
+    assert dropped.purge_requested is purge
+    assert (dropped.metalake, dropped.catalog, dropped.table) == (
+        "default",
+        "main",
+        Identifier(("a",), "orders"),
+    )
+    assert (dropped.principal, dropped.at_ms) == ("ann", node.lake.now_ms())
+    assert bool(dropped.job) is purge
+
+
+async def test_a_drop_that_is_repeated_or_refused_is_told_of_once(node: Node) -> None:
+    """A second delivery drops nothing, and what is not there cannot be dropped."""
+    heard: list[Event] = []
+    node.lake.events.listeners.append(heard.append)
+    await node.table("orders")
+    key = uuid4()
+    for _ in range(2):
+        answer = await node.delete("namespaces/a/tables/orders", key=key)
+        assert answer.status == 204
+    assert (await node.delete("namespaces/a/tables/orders")).status == 404
+
+    assert len(heard) == 1
+
+
+async def test_a_listener_that_fails_does_not_keep_a_table(node: Node) -> None:
+    """The drop is answered as if nobody had listened."""
+    node.lake.events.listeners.append(broken)
+    await node.table("orders")
+
+    assert (await node.delete("namespaces/a/tables/orders")).status == 204
