@@ -315,6 +315,7 @@ class LocationTaken(Conflict):
         super().__init__(what, why=why, fix=fix)
         self.holder = holder
         """The id of who has it."""
+        self.passing = False  # True if that one was dropped, and only its files are still there
 
 
 class RequirementFailed(Conflict):

@@ -2,12 +2,24 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import islice
 
 import msgspec
 
+from headgate.catalog import dropped_catalogs
 from headgate.catalog.calls import Call
-from headgate.catalog.entities import CatalogEntity, Entry, Kind
-from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names, NamesDraft
+from headgate.catalog.dropped_catalogs import Dropped
+from headgate.catalog.entities import CatalogEntity, Entry, Kind, decode_entry
+from headgate.catalog.naming import (
+    CATALOGS,
+    IDS,
+    NAMES,
+    ROOT,
+    Names,
+    NamesDraft,
+    Readable,
+    place_of,
+)
 from headgate.catalog.openings import CATALOG_POINTER, head_pointer
 from headgate.catalog.purging import PURGE
 from headgate.catalog.reservations import held_by, release
@@ -22,9 +34,17 @@ from headgate.errors import (
     PointerSealed,
 )
 from headgate.kernel.draft import Draft
+from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm
+from headgate.kernel.records import PointerKey
+from headgate.limits import NAMES_LOOKED_AT_MAX
 from headgate.model.names import check_name
+
+CLOSED, BY = "closed", b"by"
+"""Where the head of a catalog that is being dropped says who does it."""
+
+_decoder = msgspec.msgpack.Decoder(tuple[str, str])
 
 
 async def add_catalog(
@@ -95,29 +115,71 @@ async def remove_catalog(
 ) -> None:
     """Take a catalog out of its metalake: first nobody can use it, then its name is free.
 
-    One that holds something stays, unless `force` says so. If it stops half-way, the catalog serves
-    nobody, and removing it again completes it.
+    One that holds something stays, unless `force` says so. Where files are left its places stay
+    taken, and any server deletes them. If it stops half-way, the catalog serves nobody, and any
+    server completes it, as does removing it again.
     """
     handle = kernel.realm(realm.id)
+    with suppress(PointerSealed):  # it was begun before
+        await handle.commit(head_pointer(gone.id), closing(call, force=force))
+    left = await has_files(kernel, realm.id, gone.id)
+    await handle.commit(CATALOG_POINTER, forgetting(call, gone.id, left=left))
 
-    def close(draft: Draft) -> None:
-        _check_empty(draft, call, force=force)
+
+def closing(call: Call, *, force: bool) -> Callable[[Draft], None]:
+    """The commit after which nobody can use a catalog any more."""
+
+    def attempt(draft: Draft) -> None:
+        if not force:
+            _check_empty(draft, call)
+        draft.index(CLOSED).put(BY, msgspec.msgpack.encode((call.principal, call.request)))
         draft.seal()
 
-    def forget(draft: Draft) -> None:
-        names = NamesDraft(draft)
-        entry = names.find(ROOT, CATALOGS, gone.name)
-        if entry is None or entry.id != gone.id:
-            return  # somebody else was faster
-        last = draft.fetch(entry.object, CatalogEntity)
-        names.remove(ROOT, CATALOGS, gone.name, entry)
-        release(draft, held_by(draft, places_of(last), last.id))
-        draft.discard(entry.object)
-        draft.note(call.note("drop", "catalog", [gone.name]))
+    return attempt
 
-    with suppress(PointerSealed):  # it was begun before
-        await handle.commit(head_pointer(gone.id), close)
-    await handle.commit(CATALOG_POINTER, forget)
+
+async def closed_by(head: HeadView) -> tuple[str, str]:
+    """Who closed a catalog, and with which request; empty if an older program did it."""
+    value = await head.index(CLOSED).get(BY)
+    return ("", "") if value is None else _decoder.decode(value)
+
+
+async def has_files(kernel: Kernel, realm: str, id: int) -> bool:
+    """Whether files of tables may be left in a catalog that nobody can use any more."""
+    [value] = await kernel.pointers.read([PointerKey(realm, head_pointer(id))])
+    head = await open_head(kernel.store, realm, value)
+    purges = await look(head.index(PURGE), lambda tree: next(tree.scan(), None))
+    return purges is not None or await look(head.index(NAMES), _may_have_tables)
+
+
+def forgetting(call: Call, id: int, *, left: bool) -> Callable[[Draft], None]:
+    """The commit that frees the name of a closed catalog, and its places if no files are left."""
+
+    def attempt(draft: Draft) -> None:
+        place = place_of(draft.index(IDS), id)
+        if place is None:
+            return  # somebody else was faster
+        names = NamesDraft(draft)
+        entry = names.find(*place)
+        assert entry is not None, "whoever has an id has a name"
+        names.remove(*place, entry)
+        if left:
+            by = call.principal, call.request
+            record = Dropped(entry.object, place.name, draft.now_ms, *by)
+            dropped_catalogs.remember(draft, id, record)
+        else:
+            _let_go(draft, entry.object)
+        draft.note(call.note("drop", "catalog", [place.name]))
+
+    return attempt
+
+
+def end_dropped(draft: Draft, id: int) -> bool:
+    """Free the places of a dropped catalog, all of whose files are gone; whether we did."""
+    record = dropped_catalogs.forget(draft, id)
+    if record is not None:
+        _let_go(draft, record.object)
+    return record is not None
 
 
 def check_catalog_name(name: str) -> None:
@@ -138,6 +200,20 @@ def absent(call: Call) -> CatalogNotFound:
     )
 
 
+def _let_go(draft: Draft, object: int) -> None:
+    """Free the places of a catalog that is no more, whose last state this was."""
+    last = draft.fetch(object, CatalogEntity)
+    release(draft, held_by(draft, places_of(last), last.id))
+    draft.discard(object)
+
+
+def _may_have_tables(names: Readable) -> bool:
+    """Only tables have files that a drop deletes. Of very many names it is not asked."""
+    some = list(islice(names.scan(b"", None), NAMES_LOOKED_AT_MAX))
+    tables = any(decode_entry(value).kind is Kind.TABLE for _, value in some)
+    return tables or len(some) == NAMES_LOOKED_AT_MAX
+
+
 async def _commit(
     kernel: Kernel, realm: Realm, attempt: Callable[[Draft], CatalogEntity]
 ) -> CatalogEntity:
@@ -147,7 +223,7 @@ async def _commit(
         return await handle.commit(CATALOG_POINTER, attempt)
     except LocationTaken as taken:
         [head] = await handle.heads(CATALOG_POINTER)
-        raise await with_catalog(realm.name, head, taken) from taken
+        raise await with_catalog(realm, head, taken) from taken
 
 
 def _done(old: CatalogEntity, new: CatalogEntity) -> str:
@@ -162,17 +238,11 @@ def _check_free(names: Names, call: Call, name: str) -> None:
         raise CatalogExists(f"Catalog already exists: {call.catalog.metalake}.{name}")
 
 
-def _check_empty(draft: Draft, call: Call, *, force: bool) -> None:
-    found = None if force else Names(draft.index(NAMES)).first_below(ROOT)
+def _check_empty(draft: Draft, call: Call) -> None:
+    found = Names(draft.index(NAMES)).first_below(ROOT)
     if found is not None:
         raise CatalogNotEmpty(
             f"Catalog is not empty: {call.catalog}",
             why=f"it has the namespace {found[1]}, and perhaps others",
             fix="Drop its tables, views and namespaces first",
-        )
-    if next(draft.index(PURGE).scan(b"", None), None) is not None:
-        raise CatalogNotEmpty(
-            f"Catalog is not empty: {call.catalog}",
-            why="files of dropped tables are still to be deleted",
-            fix="Try again when a server has done that",
         )

@@ -1,5 +1,6 @@
 """Catalogs of a metalake: created, listed, changed, deleted. A fresh store gets one of its own."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -21,12 +22,15 @@ from headgate.catalog.territories import (
 from headgate.errors import (
     CatalogExists,
     Conflict,
+    LocationTaken,
     RealmExists,
 )
 from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState
 from headgate.kernel.records import PointerKey
+
+logger = logging.getLogger(__name__)
 
 
 async def create_catalog(kernel: Kernel, metalake: str, new: CatalogEntity) -> CatalogEntity:
@@ -155,7 +159,8 @@ async def bootstrap(
     """Give a fresh store its first metalake and catalog; a store that has any is left alone.
 
     Several nodes may start at once, and one may have stopped half-way: each completes it. `check`
-    refuses places that cannot be used.
+    refuses places that cannot be used. Where the files of a dropped catalog are still being deleted
+    there is no first catalog: a server must start to delete them.
     """
     realms = await kernel.realms.list()
     if not realms:
@@ -170,5 +175,10 @@ async def bootstrap(
     if not await list_catalogs(kernel, metalake):
         if check:
             await check()
-        with suppress(CatalogExists):  # another node was faster
-            await create_catalog(kernel, metalake, catalog)
+        try:
+            with suppress(CatalogExists):  # another node was faster
+                await create_catalog(kernel, metalake, catalog)
+        except LocationTaken as taken:
+            if not taken.passing:
+                raise
+            logger.warning("catalog %s.%s is not created: %s", metalake, catalog.name, taken)

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from headgate.catalog.catalogs import stored_catalogs
+from headgate.catalog.dropped_catalogs import dropped_catalogs
 from headgate.catalog.entities import CatalogEntity
-from headgate.catalog.territories import places_of
+from headgate.catalog.territories import HAVE_CATALOGS, places_of
 from headgate.errors import LocationTaken
 from headgate.kernel.kernel import Kernel
 from headgate.model.locations import overlaps
@@ -20,9 +21,14 @@ async def check_links(
     wanted = places_of(catalog)
     known = dict.fromkeys(wanted, f"catalog {metalake}.{catalog.name} itself")
     for realm in await kernel.realms.list():
+        if realm.state not in HAVE_CATALOGS:
+            continue
         for other in await stored_catalogs(kernel, realm):
             if (realm.name, other.name) != (metalake, catalog.name):
                 known |= dict.fromkeys(places_of(other), f"catalog {realm.name}.{other.name}")
+        for _, record, gone in await dropped_catalogs(kernel, realm.id):
+            holder = f"the dropped catalog {realm.name}.{record.name}, whose files are still there,"
+            known |= dict.fromkeys(places_of(gone), holder)
     for place in wanted:
         for taken, holder in known.items():
             if overlaps(real(place), real(taken)) and not overlaps(place, taken):

@@ -135,7 +135,8 @@ async def switch_catalog(lake: Lake, metalake: OpenedMetalake, *, on: bool) -> N
 async def drop_catalog(lake: Lake, metalake: OpenedMetalake, *, force: bool = False) -> bool:
     """Take the catalog of the call away; False if it is not there.
 
-    Unless `force` says so, one that is switched on or holds something stays. Files stay always.
+    Unless `force` says so, one that is switched on or holds something stays. With `force` the files
+    of its tables are deleted, in the background.
     """
     try:
         gone = await load_catalog(metalake, rules.DROP_CATALOG)
@@ -157,6 +158,12 @@ def _discreet() -> Iterator[None]:
     try:
         yield
     except LocationTaken as taken:
+        if taken.passing:
+            raise LocationTaken(
+                taken.what,
+                why="a catalog was dropped there, and files of its tables are still being deleted",
+                fix="Choose another location, or try again when they are gone",
+            ) from taken
         raise LocationTaken(
             taken.what,
             why="another catalog lies there, above it or below it",

@@ -23,7 +23,7 @@ async def make_rounds(lake: Lake, entropy: Callable[[], int]) -> None:
     while True:
         try:
             await wake_purges(lake)
-            await clear_metalakes(lake)
+            await clear_metalakes(lake.kernel)
         except Exception as error:  # whatever it is, it is tried again
             unexpected = not isinstance(error, HeadgateError)
             logger.warning("looking for purges failed: %s", error, exc_info=unexpected)

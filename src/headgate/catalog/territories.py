@@ -6,6 +6,7 @@ is under another pointer, so it is asked before such a commit and once more afte
 
 from collections.abc import Iterable
 
+from headgate.catalog.dropped_catalogs import DROPPED, find_dropped, still_there
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.holders import name_of
 from headgate.catalog.naming import NAMES
@@ -23,7 +24,8 @@ from headgate.errors import LocationTaken
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
-from headgate.kernel.realms import Realm, RealmState
+from headgate.kernel.realms import DROPPED as FORMER_NAME
+from headgate.kernel.realms import Realm, RealmState, is_dropped
 from headgate.kernel.records import PointerKey
 from headgate.model.locations import normalize
 
@@ -51,13 +53,19 @@ async def check_elsewhere(kernel: Kernel, realm: str, wanted: Locations) -> None
         try:
             await look(head.index(LOCATIONS), lambda tree: check_vacant(tree, wanted))
         except LocationTaken as taken:
-            raise await with_catalog(other.name, head, taken) from taken
+            raise await with_catalog(other, head, taken) from taken
 
 
-async def with_catalog(metalake: str, head: HeadView, taken: LocationTaken) -> LocationTaken:
+async def with_catalog(realm: Realm, head: HeadView, taken: LocationTaken) -> LocationTaken:
     """The same error, which says which catalog has the place."""
+    metalake = realm.properties.get(FORMER_NAME, realm.name)
+    dropped = await look(head.index(DROPPED), lambda tree: find_dropped(tree, taken.holder))
+    if dropped is not None:
+        return still_there(taken, f"catalog {metalake}.{dropped.name}")
     name = await look(head.index(NAMES), lambda tree: name_of(tree, taken.holder))
     holder = f"catalog {metalake}.{name}" if name else f"a catalog of metalake {metalake}"
+    if is_dropped(realm):
+        return still_there(taken, holder)
     return LocationTaken(
         taken.what,
         why=f"{holder} lies there, above it or below it, or is allowed to",

@@ -43,7 +43,7 @@ from headgate.errors import (
     MetalakeNotInUse,
     Unavailable,
 )
-from headgate.kernel.realms import DROPPED, REALMS_KEY, RealmState
+from headgate.kernel.realms import DROPPED, DROPPED_BY, REALMS_KEY, RealmState
 from headgate.kernel.records import PointerKey
 from headgate.limits import HALF_MADE_MS_MAX
 from tests.unit.catalog.change_pages import since, told
@@ -123,7 +123,7 @@ async def test_what_an_operator_began_is_left_to_it(node: Node) -> None:
 
     with pytest.raises(MetalakeExists):
         await make(node.lake)
-    await clear_metalakes(node.lake)
+    await clear_metalakes(node.kernel)
     assert (await node.kernel.realms.get("shop")).state is RealmState.CREATED
 
 
@@ -131,10 +131,10 @@ async def test_another_node_clears_away_what_was_never_finished(world: World) ->
     """After a while: before, its maker may just be slow."""
     node, other = await world.node(), await world.node()
     await node.kernel.realms.reserve("shop", {HALF_MADE: "ann"})
-    await clear_metalakes(other.lake)
+    await clear_metalakes(other.kernel)
     assert (await node.kernel.realms.get("shop")).state is RealmState.CREATED
     world.rig.clock.advance(HALF_MADE_MS_MAX + 1)
-    await clear_metalakes(other.lake)
+    await clear_metalakes(other.kernel)
 
     assert [one.name for one in await node.kernel.realms.list()] == ["default"]
 
@@ -148,7 +148,7 @@ async def test_a_dropped_metalake_is_cleared_away_by_any_node(world: World) -> N
     again = await make(other.lake)
     left = await node.kernel.realms.get(first.realm.id)
     assert (left.state, left.properties[DROPPED]) == (RealmState.INACTIVE, "shop")
-    await asyncio.gather(clear_metalakes(node.lake), clear_metalakes(other.lake))
+    await asyncio.gather(clear_metalakes(node.kernel), clear_metalakes(other.kernel))
 
     assert [one.id for one in await node.kernel.realms.list()][1:] == [again.realm.id]
 
@@ -160,25 +160,26 @@ async def test_a_clearing_that_stopped_half_way_is_completed(node: Node) -> None
         await drop_metalake(node.lake, SHOP, force=True)
         await node.kernel.realms.move(made.realm.id, RealmState.PURGING)
         await node.kernel.realms.move(made.realm.id, state)
-        await clear_metalakes(node.lake)
+        await clear_metalakes(node.kernel)
 
         assert [one.name for one in await node.kernel.realms.list()] == ["default"]
 
 
+@pytest.mark.parametrize("dropped", [False, True])
 async def test_a_dropped_metalake_waits_until_its_files_are_deleted(
-    node: Node, caplog: pytest.LogCaptureFixture
+    node: Node, *, dropped: bool
 ) -> None:
-    """Those of tables that were dropped with their files: nobody else knows where they are."""
+    """Those of its catalogs, also of dropped ones: nobody else knows where they are."""
     await node.table()
-    node.planner.gate.clear()
-    await node.delete("namespaces/a/tables/t?purgeRequested=true")
-    default = Call(CatalogName("default", ""), ANN)
+    default = Call(CatalogName("default", "main"), ANN)
+    if dropped:
+        assert await drop_catalog(node.lake, await node.lake.open_metalake(default), force=True)
     await drop_metalake(node.lake, default, force=True)
-    await clear_metalakes(node.lake)
+    await clear_metalakes(node.kernel)
 
     [left] = await node.kernel.realms.list()
     assert left.state is RealmState.INACTIVE
-    assert "is kept" in caplog.text
+    assert left.properties[DROPPED_BY] == "ann"
 
 
 async def test_a_switch_is_seen_on_every_node_at_the_next_request(world: World) -> None:
@@ -243,7 +244,7 @@ async def test_a_dropped_metalake_is_dropped_once_in_the_change_log(node: Node) 
     """Clearing it away later is no change of anybody."""
     made = await make(node.lake)
     await drop_metalake(node.lake, SHOP, force=True)
-    await clear_metalakes(node.lake)
+    await clear_metalakes(node.kernel)
     commits = [commit async for commit in node.kernel.log.oldest_first(REALMS_KEY)]
     records = [
         (record.do, record.name)
@@ -296,7 +297,7 @@ async def test_a_drop_that_comes_too_late_is_refused(
             await drop_metalake(node.lake, SHOP)
         assert (await node.kernel.realms.get("shop")).state is RealmState.ACTIVE
         await node.kernel.realms.drop(stale.state.id)
-        await clear_metalakes(node.lake)
+        await clear_metalakes(node.kernel)
         assert not await drop_metalake(node.lake, SHOP)
 
 

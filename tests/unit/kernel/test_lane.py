@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from headgate.errors import Closed, CommitTimedOut, OutcomeUnknown, RealmNotActive
+from headgate.errors import Closed, CommitTimedOut, OutcomeUnknown
 from headgate.kernel.commit import CommitOptions
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
@@ -342,20 +342,6 @@ async def test_many_who_wait_too_long_are_told_each_in_time(rig: Rig, realm: Rea
 
     assert all(isinstance(answer, CommitTimedOut) for answer in answers)
     assert await realm.commit(POINTER, counting) == 2
-
-
-async def test_nobody_passes_by_the_check_of_who_came_first(
-    kernel: Kernel, realm: RealmHandle
-) -> None:
-    """Who watches something else waits in another lane, under a check of its own."""
-    await realm.commit(POINTER, counting)
-    await kernel.realms.drop(realm.id)
-    cleared = await kernel.unserved.clear(realm.id, POINTER, counting)
-    with pytest.raises(RealmNotActive):
-        await realm.commit(POINTER, counting)
-
-    assert cleared == 2
-    assert await kernel.unserved.clear(realm.id, POINTER, counting) == 3
 
 
 async def test_time_does_not_go_back_along_the_log(rig: Rig, realm: RealmHandle) -> None:

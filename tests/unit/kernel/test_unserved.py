@@ -8,7 +8,7 @@ from headgate.errors import BadName, RealmNotActive, RealmNotFound
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import RealmState as S
-from headgate.testing.kernels import INDEX, POINTER, Rig, putting, realm_in
+from headgate.testing.kernels import INDEX, POINTER, Rig, entries, putting, realm_in
 
 
 async def test_a_realm_is_filled_only_while_it_is_being_made(kernel: Kernel) -> None:
@@ -51,6 +51,23 @@ async def test_what_was_dropped_is_cleared_until_its_data_is_deleted(kernel: Ker
 
     with pytest.raises(RealmNotFound):
         await kernel.unserved.clear(realm.id, POINTER, putting(b"a"))
+
+
+async def test_nobody_passes_by_the_check_of_who_came_first(kernel: Kernel) -> None:
+    """Who watches something else waits in another lane, under a check of its own."""
+    realm = await kernel.realms.create("acme")
+    handle = kernel.realm(realm.id)
+    await handle.commit(POINTER, putting(b"a"))
+    await kernel.realms.drop(realm.id)
+    await kernel.unserved.clear(realm.id, POINTER, putting(b"b"))
+    with pytest.raises(RealmNotActive):
+        await handle.commit(POINTER, putting(b"c"))
+    await kernel.unserved.clear(realm.id, POINTER, putting(b"d"))
+    await kernel.realms.activate(realm.id)
+
+    assert await entries(handle) == dict.fromkeys((b"a", b"b", b"d"), b"")
+    with pytest.raises(RealmNotFound):
+        await kernel.unserved.clear(realm.id, POINTER, putting(b"e"))
 
 
 async def test_those_who_clear_together_share_a_swap(kernel: Kernel) -> None:
