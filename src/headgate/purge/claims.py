@@ -134,6 +134,10 @@ class Lease:
         clock = self._kernel.clock
         return clock.seconds() < self.deadline and clock.wall_ms() < self._wall_deadline_ms
 
+    def age(self) -> float:
+        """Seconds since the last heartbeat was sent."""
+        return self._kernel.clock.seconds() - self.deadline + self._usable_ms / _MS
+
     async def beat(self, row: JobRow) -> None:
         """Write the row and keep the job; `LeaseLost` if it is not ours any more."""
         async with self._writing:

@@ -104,7 +104,7 @@ class JobTerms(msgspec.Struct, frozen=True):
 
 
 class Sums(Protocol):
-    """What one stage of an attempt did so far."""
+    """What a child counted in a stage so far, and the failures it tells of for the first time."""
 
     @property
     def phase(self) -> str: ...
@@ -116,6 +116,48 @@ class Sums(Protocol):
     def bytes(self) -> int: ...
     @property
     def expected(self) -> int: ...
+    @property
+    def failed(self) -> Sequence[Failed]: ...
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """What a stage of an attempt did so far."""
+
+    phase: str = ""
+    deleted: int = 0
+    missing: int = 0
+    bytes: int = 0
+    expected: int = 0
+    failed: int = 0
+    ledger: tuple[Failed, ...] = ()
+    outside: int = 0
+    """Files outside of the table's own places, which the child does not count."""
+    outside_deleted: int = 0
+
+    def told(self, sums: Sums) -> "Tally":
+        """After the child told how far it is."""
+        return msgspec.structs.replace(
+            self._with(sums.failed),
+            phase=sums.phase,
+            deleted=sums.deleted,
+            missing=sums.missing,
+            bytes=sums.bytes,
+            expected=sums.expected,
+        )
+
+    def done_outside(self, count: int, failed: Sequence[Failed]) -> "Tally":
+        """After so many files outside were deleted, but for those that failed."""
+        return msgspec.structs.replace(
+            self._with(failed),
+            outside=self.outside + count,
+            outside_deleted=self.outside_deleted + count - len(failed),
+        )
+
+    def _with(self, failed: Sequence[Failed]) -> "Tally":
+        if not failed:
+            return self
+        ledger = ledger_of([*self.ledger, *failed])
+        return msgspec.structs.replace(self, failed=self.failed + len(failed), ledger=ledger)
 
 
 def new_row() -> JobRow:
@@ -139,36 +181,35 @@ def claimed(row: JobRow | None, owner: str, now_ms: int) -> JobRow:
     )
 
 
-def beaten(
-    start: JobRow, sums: Sums | None, failed: Sequence[Failed] = (), now_ms: int = 0
-) -> JobRow:
-    """The row while a stage goes on that began with the row `start`; `failed` is of this stage.
+def alive(row: JobRow, now_ms: int) -> JobRow:
+    """The row of a job that is worked on, with nothing else to tell."""
+    elapsed_ms = max(now_ms - row.started_ms, 0)
+    return msgspec.structs.replace(row, updated_ms=now_ms, elapsed_ms=elapsed_ms)
 
-    Files that earlier attempts deleted are missing now: they are not counted twice.
+
+def beaten(start: JobRow, tally: Tally, now_ms: int) -> JobRow:
+    """The row while a stage goes on that began with the row `start`.
+
+    Files that earlier attempts deleted are missing now: they are not counted twice. Failures of
+    before stay on the ledger until the stage has ended.
     """
-    now_ms = max(now_ms, start.updated_ms)
-    beat = msgspec.structs.replace(
-        start, updated_ms=now_ms, elapsed_ms=max(now_ms - start.started_ms, 0)
-    )
-    if sums is None:
-        return beat
     before = start.deleted - start.done_deleted
     return msgspec.structs.replace(
-        beat,
-        phase=sums.phase,
-        deleted=start.deleted + sums.deleted,
-        bytes=start.bytes + sums.bytes,
-        missing=start.done_missing + max(sums.missing - before, 0),
-        expected=start.done_expected + sums.expected,
-        failed=len(failed),
-        ledger=ledger_of([*failed, *start.ledger]),
+        alive(start, now_ms),
+        phase=tally.phase,
+        deleted=start.deleted + tally.deleted + tally.outside_deleted,
+        bytes=start.bytes + tally.bytes,
+        missing=start.done_missing + max(tally.missing - before, 0),
+        expected=start.done_expected + tally.expected + tally.outside,
+        failed=tally.failed,
+        ledger=ledger_of([*tally.ledger, *start.ledger]),
     )
 
 
-def stage_ended(row: JobRow, stage: str, failed: Sequence[Failed] = ()) -> JobRow:
+def stage_ended(row: JobRow, stage: str, tally: Tally) -> JobRow:
     """The row after a stage went to its end: its failures are the only ones there are."""
-    row = msgspec.structs.replace(row, failed=len(failed), ledger=ledger_of(failed))
-    if failed or stage != LEAVES:
+    row = msgspec.structs.replace(row, failed=tally.failed, ledger=tally.ledger)
+    if tally.failed or stage != LEAVES:
         return row
     return msgspec.structs.replace(
         row,

@@ -1,0 +1,225 @@
+"""One attempt at deleting a table's files: a child deletes in the table's own places, stage by
+stage, and what lies elsewhere is taken by a commit and deleted here."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from headgate.catalog.openings import head_pointer
+from headgate.catalog.ports import Roots, Storage
+from headgate.catalog.purging import LiveJob, take_places
+from headgate.catalog.territories import foreign_places
+from headgate.errors import FileMissing, InvalidInput, LeaseLost, StorageUnavailable
+from headgate.kernel.kernel import Kernel
+from headgate.limits import INDEX_KEY_BYTES_MAX, PURGE_PATHS_PER_TURN
+from headgate.model.locations import index_key, is_within
+from headgate.purge.claims import Lease
+from headgate.purge.commits import commit
+from headgate.purge.deleter import Progress, Task
+from headgate.purge.jobs import (
+    LEAVES,
+    ROOTS,
+    Failed,
+    JobRow,
+    JobTerms,
+    Tally,
+    alive,
+    beaten,
+    stage_ended,
+)
+from headgate.purge.queue import Queue
+
+GROUND_SECONDS = 5.0
+"""Between looks whether places belong to others by now."""
+
+
+class Deleting(Protocol):
+    """Lets a child delete; see `Deleter`."""
+
+    def run(self, task: Task, fence: Path) -> AsyncGenerator[Progress]:
+        """One stage, as it goes on."""
+        ...
+
+
+class JobGoneError(Exception):
+    """The job is not recorded any more: its table came back, or somebody else ended it."""
+
+
+class _GroundMovedError(Exception):
+    """Places belong to others than when the stage began."""
+
+
+class Ground(NamedTuple):
+    """What says which files may be deleted."""
+
+    roots: Roots
+    foreign: tuple[bytes, ...]
+
+
+class Counters:
+    """What this process deleted."""
+
+    files = 0
+    bytes = 0
+
+
+class Attempt:
+    """How far an attempt is."""
+
+    def __init__(self, lease: Lease) -> None:
+        self.lease = lease
+        self.has_news = False
+        """Something was done that the row does not tell yet."""
+        self._start = lease.row
+        self._tally: Tally | None = None  # between stages
+
+    @property
+    def tally(self) -> Tally:
+        """What the stage did so far."""
+        return self._tally or Tally()
+
+    def row(self, now_ms: int) -> JobRow:
+        """The row as it is to be written now."""
+        if self._tally is None:
+            return alive(self._start, now_ms)
+        return beaten(self._start, self._tally, now_ms)
+
+    def begin(self, now_ms: int) -> None:
+        """A stage begins, perhaps once more."""
+        self._start, self._tally = self.row(now_ms), Tally()
+
+    def tell(self, tally: Tally, counters: Counters) -> None:
+        """Something was done."""
+        counters.files += _files(tally) - _files(self.tally)
+        counters.bytes += tally.bytes - self.tally.bytes
+        self._tally = tally
+        self.has_news = True
+
+    def end(self, stage: str, now_ms: int) -> JobRow:
+        """The stage has ended; the row that says so."""
+        self._start = stage_ended(self.row(now_ms), stage, self.tally)
+        self._tally = None
+        return self._start
+
+
+class Stages:
+    """Deletes the files of tables."""
+
+    def __init__(
+        self, kernel: Kernel, queue: Queue, storage: Storage, deleter: Deleting, terms: JobTerms
+    ) -> None:
+        self.counters = Counters()
+        self.kernel = kernel
+        self.queue = queue
+        self._storage = storage
+        self._deleter = deleter
+        self.terms = terms
+
+    async def run(self, live: LiveJob, attempt: Attempt, fence: Path) -> None:
+        """Delete all files of a table; `StorageUnavailable` if some are left."""
+        stages = (ROOTS,) if attempt.lease.row.stages_done == LEAVES else (LEAVES, ROOTS)
+        try:
+            for stage in stages:
+                await self._whole(live, stage, attempt, fence)
+        except FileMissing:  # it goes last, so all the others went before it
+            files = self._storage.files(live.roots)
+            for place in live.job.reserved:
+                await files.remove_folders(place)
+
+    async def _whole(self, live: LiveJob, stage: str, attempt: Attempt, fence: Path) -> None:
+        """A stage, begun anew as often as places come to belong to others."""
+        clock = self.kernel.clock
+        while True:
+            attempt.begin(clock.wall_ms())
+            ground = await self._ground(live)
+            with suppress(_GroundMovedError):
+                await self._stage(live, stage, ground, attempt, fence)
+                break
+        row = attempt.end(stage, clock.wall_ms())
+        await attempt.lease.beat(row)
+        if row.failed:
+            first = row.ledger[0]
+            raise StorageUnavailable(
+                f"{row.failed:,} files cannot be deleted",
+                why=f"the first is {first.path}: {first.why}",
+                fix="The job's ledger shows them",
+            )
+
+    async def _stage(
+        self, live: LiveJob, stage: str, ground: Ground, attempt: Attempt, fence: Path
+    ) -> None:
+        clock, looked = self.kernel.clock, self.kernel.clock.seconds()
+        task = Task(
+            metadata_location=live.job.metadata_location,
+            roots=ground.roots,
+            own=live.job.reserved,
+            foreign=ground.foreign,
+            stage=stage,
+            ledger=tuple(line.path for line in attempt.lease.row.ledger),
+            threads=self.terms.delete_threads,
+        )
+        async with aclosing(self._deleter.run(task, fence)) as steps:
+            async for progress in steps:
+                attempt.tell(attempt.tally.told(progress), self.counters)
+                if progress.outside:
+                    await self._delete_outside(live, ground, progress.outside, attempt)
+                if clock.seconds() - looked >= GROUND_SECONDS:  # a stage may take hours
+                    looked = clock.seconds()
+                    if await self._ground(live) != ground:
+                        raise _GroundMovedError
+
+    async def _ground(self, live: LiveJob) -> Ground:
+        """What says now which files may be deleted."""
+        now = await self.queue.find(live)
+        if now is None:
+            raise JobGoneError
+        places = (*now.roots, *now.job.reserved)
+        foreign = await foreign_places(self.kernel, live.catalog, places)
+        return Ground(now.roots, tuple(sorted(set(foreign))))
+
+    async def _delete_outside(
+        self, live: LiveJob, ground: Ground, paths: Sequence[str], attempt: Attempt
+    ) -> None:
+        """Delete what is not in the table's own places, as far as nobody else has it."""
+        files = self._storage.files(ground.roots)
+        for start in range(0, len(paths), PURGE_PATHS_PER_TURN):
+            wanted = [
+                path
+                for path in paths[start : start + PURGE_PATHS_PER_TURN]
+                if _is_inside(path, ground)
+            ]
+            if not wanted:
+                continue
+            ours = await self._take(live, wanted, ground.roots)
+            if not attempt.lease.holds():
+                raise LeaseLost(f"job {live.id} is not worked on here any more", why="time is over")
+            failed = [Failed(path, why) for path, why in await files.delete(ours)]
+            attempt.tell(attempt.tally.done_outside(len(ours), failed), self.counters)
+            await asyncio.sleep(0)  # others have their turn
+
+    async def _take(self, live: LiveJob, paths: Sequence[str], roots: Roots) -> list[str]:
+        """Those of these files that nobody else has: nobody can take them while they are deleted.
+
+        Metadata can be made to name any file, also those of another table.
+        """
+        taking = partial(take_places, id=live.id, paths=paths, roots=roots)
+        return await commit(self.kernel, live.realm, head_pointer(live.catalog), taking)
+
+
+def _is_inside(path: str, ground: Ground) -> bool:
+    """Whether a file is where the catalog's files may be, and no other catalog's are."""
+    with suppress(InvalidInput):  # no location at all: nothing of ours
+        place = index_key(path)
+        return (
+            len(place) <= INDEX_KEY_BYTES_MAX  # no disk has names that long
+            and not place.startswith(ground.foreign)
+            and any(is_within(path, root) for root in ground.roots)
+        )
+    return False
+
+
+def _files(tally: Tally) -> int:
+    return tally.deleted + tally.outside_deleted

@@ -1,0 +1,178 @@
+"""The workers of one process: they look for jobs, claim them and let them run, some at a time."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+
+from headgate.catalog.purging import LiveJob
+from headgate.errors import HeadgateError, LeaseLost
+from headgate.limits import FETCH_IDS_MAX
+from headgate.purge.claims import Claims, Key, key_of
+from headgate.purge.jobs import JobRow
+from headgate.purge.running import Runner
+
+_MS = 1_000
+
+logger = logging.getLogger(__name__)
+
+Round = Callable[[], Awaitable[object]]
+"""Other work in the background, done before each look."""
+
+
+class Workers:
+    """Jobs come from drops of this process, which are begun with at once, and from looks."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        claims: Claims,
+        chance: Callable[[], float],
+        rounds: Sequence[Round] = (),
+    ) -> None:
+        terms = runner.terms
+        self._queue = runner.stages.queue
+        self._clock = runner.stages.kernel.clock
+        self._claims = claims
+        self._runner = runner
+        self._terms = terms
+        self._chance = chance
+        self._rounds = rounds
+        self._dropped: deque[LiveJob] = deque(maxlen=terms.batch_size)
+        self._is_look_due = False
+        self._has_more = False  # after the last look
+        self._backlog: deque[LiveJob] = deque()
+        self._running: set[Key] = set()
+        self._looking: asyncio.Task[None] | None = None
+        self._slots: set[asyncio.Task[None]] = set()
+        self._inline: set[asyncio.Task[JobRow | None]] = set()
+        self._polling: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    @property
+    def running(self) -> int:
+        """How many jobs run here now."""
+        return len(self._running)
+
+    def start(self) -> None:
+        """Look for jobs now and then, from now on."""
+        self._polling = asyncio.create_task(self._poll())
+
+    async def close(self) -> None:
+        """Stop; what is not done is left to others."""
+        self._is_closed = True
+        tasks = [self._polling, self._looking, *self._slots, *self._inline]
+        stopped = [task for task in tasks if task is not None]
+        for task in stopped:
+            task.cancel()
+        await asyncio.gather(*stopped, return_exceptions=True)
+
+    def wake(self, live: LiveJob | None = None) -> None:
+        """Begin with this job, or look for all that are due."""
+        if self._is_closed:
+            return
+        if live is not None and len(self._dropped) < self._terms.batch_size:
+            self._dropped.append(live)
+        else:
+            self._is_look_due = True
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+
+    def run_now(self, live: LiveJob) -> asyncio.Task[JobRow | None]:
+        """Claim a job and work on it, whatever else is done; None if another worker has it.
+
+        Who waits for it may stop waiting: then it goes on all the same.
+        """
+        task = asyncio.create_task(self._run(live))
+        self._inline.add(task)
+        task.add_done_callback(self._inline.discard)
+        return task
+
+    async def idle(self) -> None:
+        """Wait until everything that can be done now is done."""
+        while tasks := [*self._slots, *self._inline, *filter(None, [self._looking])]:
+            await asyncio.wait(tasks)
+
+    async def _poll(self) -> None:
+        """For ever; servers that start together do not look together."""
+        while True:
+            for round in self._rounds:
+                try:
+                    await round()
+                except Exception as error:  # noqa: BLE001  whatever it is, it is tried again
+                    _warn("work in the background failed: %s", error)
+            self.wake()
+            await self._clock.sleep(self._terms.poll_ms / _MS * (0.5 + self._chance()))
+
+    async def _look(self) -> None:
+        try:
+            while self._is_look_due or self._dropped:
+                self._backlog.extend(await self._found())
+                self._fill()
+        except Exception as error:  # noqa: BLE001  whatever it is, the next look may work
+            _warn("looking for purges failed: %s", error)
+        finally:
+            self._looking = None
+
+    async def _found(self) -> list[LiveJob]:
+        """What is to be done now: all that is due, or what was dropped here a moment ago."""
+        if not self._is_look_due:
+            jobs = list(self._dropped)
+            self._dropped.clear()
+            return jobs
+        self._is_look_due = False
+        self._dropped.clear()
+        jobs = await self._queue.live_jobs()
+        self._claims.forget_others(jobs)
+        busy = self._running | {key_of(live) for live in self._backlog}
+        free = [live for live in jobs if key_of(live) not in busy and self._runner.can(live)]
+        due: list[LiveJob] = []
+        for start in range(0, len(free), FETCH_IDS_MAX):
+            due += await self._claims.due(free[start : start + FETCH_IDS_MAX])
+            if len(due) >= self._terms.batch_size:
+                break
+        self._has_more = len(due) >= self._terms.batch_size
+        return due[: self._terms.batch_size]
+
+    def _fill(self) -> None:
+        """Let as many jobs run as may."""
+        free = self._terms.worker_threads - len(self._slots)
+        for _ in range(min(free, len(self._backlog))):
+            self._slots.add(asyncio.create_task(self._slot()))
+
+    async def _slot(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        try:
+            await self._work_off()
+        finally:
+            self._slots.discard(task)  # at once: whoever fills the slots counts them
+
+    async def _work_off(self) -> None:
+        """One job of the backlog after the other."""
+        has_claimed = False
+        while self._backlog:
+            live = self._backlog.popleft()
+            try:
+                has_claimed |= await self._run(live) is not None
+            except LeaseLost as error:
+                logger.info("%s", error)
+            except Exception as error:  # noqa: BLE001  whatever it is, others are done
+                _warn(f"job {live.id} was left: %s", error)
+        if self._has_more and has_claimed:
+            self.wake()
+
+    async def _run(self, live: LiveJob) -> JobRow | None:
+        key = key_of(live)
+        if key in self._running:
+            return None
+        self._running.add(key)
+        try:
+            lease = await self._claims.claim(live)
+            return None if lease is None else await self._runner.run(lease)
+        finally:
+            self._running.discard(key)
+
+
+def _warn(text: str, error: Exception) -> None:
+    logger.warning(text, error, exc_info=not isinstance(error, HeadgateError))
