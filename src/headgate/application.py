@@ -26,6 +26,7 @@ from headgate.catalog.reports import Reports
 from headgate.catalog.separator_changes import settle_separator
 from headgate.clock import SystemClock
 from headgate.errors import Forbidden
+from headgate.extension_settings import event_bus
 from headgate.http.audit_log import AuditLog
 from headgate.http.authentication.revocation import RevocationServices, revocation_surface
 from headgate.http.cache_measures import cache_samples
@@ -80,7 +81,7 @@ from headgate.settings.server import HTTP_PUBLIC_URL, LOG_RETENTION, READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.worker_files import WorkerFiles
-from headgate.wiring import chance, database_file, entropy, open_kernel
+from headgate.wiring import chance, database_file, entropy, open_kernel, server_name
 from headgate.workers.pool import PoolOptions, WorkerPool
 
 ICEBERG_PREFIX, GRAVITINO_PREFIX = "/iceberg", "/api"
@@ -217,6 +218,7 @@ async def _iceberg(
         guard=Guard(kernel, guard_options(settings), authentication.confirming),
         audit=audit,
         validation=validation,
+        events=event_bus(settings, server_name()),
     )
     stack.push_async_callback(lake.purges.close)
     reports = Reports(lake, stored=not settings[READ_ONLY])

@@ -50,12 +50,17 @@ def open_kernel(
         cache_bytes=settings[CACHE_SIZE],
         commit=CommitOptions(settings[COMMIT_TIMEOUT], settings[COMMIT_BATCH]),
         writable=writable,
-        holder=f"{socket.gethostname()}:{os.getpid()}",
+        holder=server_name(),
     )
     backend = make_backend(settings, create=create)
     if counted:
         backend = ReadCountingBackend(backend)
     return Kernel(backend, SystemClock(), entropy, options, (*CATALOG_TYPES, *PURGE_TYPES))
+
+
+def server_name() -> str:
+    """This process among all that share a store: `host:pid`."""
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def make_backend(settings: Settings, *, create: bool = True) -> Backend:

@@ -19,6 +19,7 @@ from headgate.cli.options import Run, shared
 from headgate.cli.port import with_listener
 from headgate.clock import SystemClock
 from headgate.errors import BadSetting, HeadgateError
+from headgate.extension_settings import check_extensions
 from headgate.http.front import Front
 from headgate.http.origins import is_loopback
 from headgate.server.serving import serve as serve_application
@@ -124,6 +125,7 @@ def check_settings(settings: Settings) -> None:
     check_catalog_places(settings)
     check_public_url(settings)
     check_authentication(settings)
+    check_extensions(settings)
     if is_in_memory(settings) and settings[server.HTTP_PROCESSES] > 1:
         raise BadSetting(
             f"{settings[server.HTTP_PROCESSES]} processes cannot be used",
