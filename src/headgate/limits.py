@@ -97,6 +97,9 @@ PURGE_POLL_SECONDS = 0.05
 PURGE_PAUSE_SECONDS = 30.0  # before a purge that could not be finished is tried again
 HALF_MADE_MS_MAX = 60 * 1000  # that making a metalake may take before others undo it
 PURGE_ROUND_SECONDS = 30.0  # between looks for purges that a dead server left, about
+DRAIN_NAMES_PER_COMMIT = 128  # of a dropped catalog that become purge jobs
+DRAIN_JOBS_MAX = 4_096  # of one dropped catalog that are live: the others wait for these
+DRAIN_PAUSE_SECONDS = 2.0  # between looks at dropped catalogs that still have files
 PURGE_PATHS_PER_TURN = 100  # looked at before others have their turn
 LIST_CHUNK_ENTRIES = 500  # read at once; then others have their turn
 REPORT_BYTES_MAX = 256 << 10
@@ -174,6 +177,7 @@ TIMEOUT_SECONDS_MAX = 3_600.0  # of any timeout that can be set
 STORES_MAX = 256  # each has its own connections
 OBJECTS_DELETED_AT_ONCE = 1_000  # what S3 takes in one request
 DELETES_IN_FLIGHT_MAX = 16
+FOLDERS_KNOWN_MAX = 10_000  # of one table, while its files are deleted
 
 # Planning
 PLAN_INLINE_FILES_MAX = 2_000  # of a scan; one with more is answered with plan tasks

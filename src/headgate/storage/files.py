@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator, Sequence
 from headgate.clock import Clock, SystemClock
 from headgate.errors import AlreadyExists, Forbidden, HeadgateError
 from headgate.storage import endpoints
+from headgate.storage.deletions import Check, may_go_on
 from headgate.storage.failures import NotDeleted
 from headgate.storage.file_writers import FileWriters
+from headgate.storage.local_deletion import LocalDeletion
 from headgate.storage.local_files import LocalFiles
 from headgate.storage.object_files import ObjectFiles
 from headgate.storage.options import StorageOptions
@@ -65,8 +67,11 @@ class StorageFiles:
         place = parse(location)
         return self._local.missing_now(place) if place.kind == "file" else None
 
-    async def delete(self, locations: Sequence[str]) -> NotDeleted:
-        """Delete them; those that are absent count as deleted. Says which could not be, and why."""
+    async def delete(self, locations: Sequence[str], check: Check = may_go_on) -> NotDeleted:
+        """Delete them; those that are absent count as deleted. Says which could not be, and why.
+
+        `check` raises, between requests to object stores, if there is to be an end.
+        """
         kept: NotDeleted = []
         places = []
         for location in locations:
@@ -80,8 +85,27 @@ class StorageFiles:
         places.sort(key=store)
         for _, group in itertools.groupby(places, key=store):
             of_one_store = tuple(group)
-            kept += await self._at(of_one_store[0]).delete(of_one_store)
+            if of_one_store[0].kind == "file":
+                kept += await self._local.delete(of_one_store)
+            else:
+                kept += await self._objects.delete(of_one_store, check)
         return kept
+
+    def local_deletion(self) -> LocalDeletion:
+        """What deletes many local files."""
+        return LocalDeletion(self._local)
+
+    async def check_store(self, location: str) -> None:
+        """Raise StorageUnavailable if the bucket of a file is gone, or the root it lies in.
+
+        Then a file that is missing may only be out of sight: a disk may not be mounted.
+        """
+        place = parse(location)
+        if place.kind == "file":
+            self._local.check_root(place)
+        else:
+            async for _ in self._objects.list(place):
+                break
 
     async def prepare(self, location: str) -> None:
         """Make the folders that a client will write to, where folders have to be made."""

@@ -76,8 +76,19 @@ class LocalFiles:
             for name in names:
                 yield place.location(name)
 
+    def check_root(self, place: Place) -> None:
+        """Raise StorageUnavailable if the root that this file lies in is not there."""
+        path = Path(os.path.realpath(path_of(place)))
+        roots = [root for root in self._roots if path.is_relative_to(root)]
+        if roots and not any(root.is_dir() for root in roots):
+            raise failures.unavailable(
+                location_of(place),
+                f"there is no folder {roots[0]}",
+                "Check that its disk is there.",
+            )
+
     def _read(self, place: Place) -> bytes:
-        with translated(place), self._opened_folder(place) as folder:
+        with translated(place), self.opened_folder(place) as folder:
             opened = os.open(_name_of(place), READ | NO_TRICKS, dir_fd=folder)
             with os.fdopen(opened, "rb") as file:
                 status = os.fstat(opened)
@@ -98,7 +109,7 @@ class LocalFiles:
 
     def _write_once(self, place: Place, data: Sequence[bytes]) -> None:
         name = _name_of(place)
-        with self._opened_folder(place) as folder:
+        with self.opened_folder(place) as folder:
             file = os.open(name, NEW | NO_TRICKS, 0o666, dir_fd=folder)
             try:
                 whole = b"".join(data) if len(data) > 1 else data[0]
@@ -117,7 +128,7 @@ class LocalFiles:
                 os.fsync(folder)
 
     @contextmanager
-    def _opened_folder(self, place: Place) -> Iterator[int]:
+    def opened_folder(self, place: Place) -> Iterator[int]:
         """The folder of a file. Once it is open, no link can lead elsewhere."""
         path = path_of(place).rpartition("/")[0] or "/"
         try:
@@ -165,7 +176,7 @@ class LocalFiles:
         kept: NotDeleted = []
         for place in places:
             try:
-                with translated(place), suppress(*ABSENT), self._opened_folder(place) as folder:
+                with translated(place), suppress(*ABSENT), self.opened_folder(place) as folder:
                     name = _name_of(place)
                     for one in (name, f".{name}.crc"):  # Hadoop's twin
                         with suppress(FileNotFoundError):

@@ -9,7 +9,8 @@ from obstore.exceptions import GenericError
 
 from headgate.errors import FileMissing, HeadgateError
 from headgate.limits import DELETES_IN_FLIGHT_MAX, OBJECTS_DELETED_AT_ONCE
-from headgate.storage.failures import NotDeleted, translated, unavailable
+from headgate.storage.deletions import Check, may_go_on
+from headgate.storage.failures import NETWORK, NotDeleted, translated, unavailable
 from headgate.storage.file_sizes import check_size
 from headgate.storage.places import Place
 from headgate.storage.stores import Store, Stores
@@ -65,7 +66,7 @@ class ObjectFiles:
             return True
         return False
 
-    async def delete(self, places: Sequence[Place]) -> NotDeleted:
+    async def delete(self, places: Sequence[Place], check: Check = may_go_on) -> NotDeleted:
         """The places are of one store."""
         try:
             store = await self._stores.of(places[0])
@@ -73,45 +74,60 @@ class ObjectFiles:
             return [(place.location(place.path), error.why) for place in places]
         kept: NotDeleted = []
         for start in range(0, len(places), OBJECTS_DELETED_AT_ONCE):
-            kept += await _delete_some(store, places[start : start + OBJECTS_DELETED_AT_ONCE])
+            check()
+            some = places[start : start + OBJECTS_DELETED_AT_ONCE]
+            kept += await _delete_some(store, some, check)
         return kept
 
     async def list(self, place: Place) -> AsyncIterator[str]:
         store = await self._stores.of(place)
-        with translated(place.location(place.path)):
-            async for objects in obstore.list(store, place.path, chunk_size=LISTED_AT_ONCE):
-                for found in objects:
-                    yield place.location(found["path"])
+        location = place.location(place.path)
+        try:
+            with translated(location):
+                async for objects in obstore.list(store, place.path, chunk_size=LISTED_AT_ONCE):
+                    for found in objects:
+                        yield place.location(found["path"])
+        except FileMissing:  # there is nothing that a list needs but its bucket
+            raise unavailable(location, "the bucket does not exist", NO_BUCKET) from None
 
 
 async def _create(store: Store, path: str, data: bytes) -> None:
     await obstore.put_async(store, path, data, mode="create", use_multipart=False)
 
 
-async def _delete_some(store: Store, places: Sequence[Place]) -> NotDeleted:
-    """All at once; one by one if that fails, since a store says no more than that it did."""
+async def _delete_some(store: Store, places: Sequence[Place], check: Check) -> NotDeleted:
+    """All at once; one by one if that fails, since a store says no more than that it did.
+
+    A store that does not answer any of the first ones is not asked for the others.
+    """
     try:
         with translated(places[0].root):
             await obstore.delete_async(store, [place.path for place in places])
     except HeadgateError:
-        turns = asyncio.Semaphore(DELETES_IN_FLIGHT_MAX)
-        reasons = await asyncio.gather(*(_delete_one(store, place, turns) for place in places))
-        return [
-            (place.location(place.path), why)
-            for place, why in zip(places, reasons, strict=True)
-            if why
-        ]
+        kept: NotDeleted = []
+        for start in range(0, len(places), DELETES_IN_FLIGHT_MAX):
+            check()
+            some = places[start : start + DELETES_IN_FLIGHT_MAX]
+            errors = await asyncio.gather(*(_delete_one(store, place) for place in some))
+            if all(error and error.fix == NETWORK for error in errors):
+                why = errors[0].why if errors[0] else ""
+                return [*kept, *((place.location(place.path), why) for place in places[start:])]
+            kept += [
+                (place.location(place.path), error.why)
+                for place, error in zip(some, errors, strict=True)
+                if error
+            ]
+        return kept
     return []
 
 
-async def _delete_one(store: Store, place: Place, turns: asyncio.Semaphore) -> str:
-    """Why it could not be deleted, or nothing."""
-    async with turns:
-        try:
-            with translated(place.location(place.path)):
-                await obstore.delete_async(store, place.path)
-        except FileMissing:
-            return ""
-        except HeadgateError as error:
-            return error.why
-        return ""
+async def _delete_one(store: Store, place: Place) -> HeadgateError | None:
+    """Why it could not be deleted."""
+    try:
+        with translated(place.location(place.path)):
+            await obstore.delete_async(store, place.path)
+    except FileMissing:
+        return None
+    except HeadgateError as error:
+        return error
+    return None

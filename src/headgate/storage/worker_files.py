@@ -2,10 +2,17 @@
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from headgate.storage.bulk_deletion import BulkDeletion
 from headgate.storage.files import StorageFiles
 from headgate.storage.options import StorageOptions
+
+LISTED_AT_ONCE = 1_000
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -20,7 +27,7 @@ class WorkerFiles:
 
 
 class OpenedFiles:
-    """Reads files for any number of threads, on an event loop in a thread of its own."""
+    """Files for any number of threads, on an event loop in a thread of its own."""
 
     def __init__(self, where: WorkerFiles) -> None:
         self._files = StorageFiles(where.options, where.roots)
@@ -30,4 +37,38 @@ class OpenedFiles:
 
     def read(self, location: str) -> bytes:
         """The content of a file."""
-        return asyncio.run_coroutine_threadsafe(self._files.read(location), self._loop).result()
+        return self._run(self._files.read(location))
+
+    def missing(self, location: str) -> bool:
+        """Whether there is no such file."""
+        return self._run(self._files.missing(location))
+
+    def list(self, prefix: str) -> Iterator[str]:
+        """The locations of all files below a prefix."""
+        found = self._files.list(prefix)
+        while some := self._run(_take(found)):
+            yield from some
+
+    def deletion(self) -> BulkDeletion:
+        """What deletes many files."""
+        return BulkDeletion(self._files, self._files.local_deletion(), self._run)
+
+    def remove_folders(self, location: str) -> None:
+        """Remove the empty folders here and below, where there are folders."""
+        self._run(self._files.remove_folders(location))
+
+    def check_store(self, location: str) -> None:
+        """Raise StorageUnavailable if the bucket of a file is gone, or the root it lies in."""
+        self._run(self._files.check_store(location))
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+async def _take(found: AsyncIterator[str]) -> list[str]:
+    some: list[str] = []
+    async for location in found:
+        some.append(location)
+        if len(some) == LISTED_AT_ONCE:
+            break
+    return some
