@@ -14,6 +14,7 @@ from headgate.http.gravitino.routes import ROOT_ROUTES
 from headgate.http.gravitino.routes import ROUTES as GRAVITINO_ROUTES
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.management.changes import ROUTES as CHANGE_ROUTES
+from headgate.http.management.jobs import ROUTES as JOB_ROUTES
 from headgate.http.management.reports import ROUTES as REPORT_ROUTES
 from headgate.http.management.routes import ROUTES as MANAGEMENT_ROUTES
 from headgate.http.router import Route
@@ -57,13 +58,24 @@ ELSEWHERE = {
         "loadPartition",
         "dropPartition",
     },
-    "management": {"listSettings", "listChanges", "searchChanges", "listReports"},
+    "management": {
+        "listSettings",
+        "listChanges",
+        "searchChanges",
+        "listReports",
+        "listJobs",
+        "showJob",
+        "retryJob",
+        "cancelJob",
+        "undropTable",
+    },
 }
-"""Identities and settings are of no metalake, partitions are not served: others test them."""
+"""Identities and settings are of no metalake, purge jobs are of tables that are no more, partitions
+are not served: others test them."""
 ROUTES: dict[str, Sequence[Route]] = {
     "iceberg": ICEBERG_ROUTES,
     "gravitino": (*GRAVITINO_ROUTES, *ROOT_ROUTES),
-    "management": (*MANAGEMENT_ROUTES, *CHANGE_ROUTES, *REPORT_ROUTES),
+    "management": (*MANAGEMENT_ROUTES, *CHANGE_ROUTES, *REPORT_ROUTES, *JOB_ROUTES),
 }
 OPERATIONS: dict[str, Mapping[str, Operation]] = {"iceberg": ICEBERG, "gravitino": GRAVITINO}
 EACH = [(protocol, name) for protocol, named in OPERATIONS.items() for name in named]

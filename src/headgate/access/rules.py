@@ -128,6 +128,13 @@ LOAD_TABLE = _inside(
 ALTER_TABLE = _inside("alterTable", T.TABLE, owns(T.TABLE), may(Right.MODIFY_TABLE))
 DROP_TABLE = _inside("dropTable", T.TABLE, owns(T.TABLE))
 
+_OF_JOBS = (_TOP_OWNERS, owns(T.TABLE, _IN_SCHEMA), named(Standing.SERVICE_ADMIN))
+READ_JOBS = _rule("readJobs", T.TABLE, *_OF_JOBS)
+"""See the purge of a dropped table. Not who owns the schema: another one may have its name now."""
+UNDROP_TABLE = _rule("undropTable", T.TABLE, *_OF_JOBS)
+MANAGE_JOBS = _rule("manageJobs", T.CATALOG, _TOP_OWNERS, named(Standing.SERVICE_ADMIN))
+"""Let a purge be tried again, or give it up: then its files stay for ever."""
+
 CREATE_VIEW = _inside("createView", T.SCHEMA, may(Right.CREATE_VIEW))
 LOAD_VIEW = _inside("loadView", T.VIEW, owns(T.VIEW), may(Right.SELECT_VIEW))
 ALTER_VIEW = _inside("alterView", T.VIEW, owns(T.VIEW))

@@ -5,7 +5,19 @@ import pytest
 from headgate.access.auditing import Decision
 from headgate.access.rules import RULES
 
-CHANGING = ("create", "alter", "drop", "change", "assign", "set", "grant", "register", "link")
+CHANGING = (
+    "create",
+    "alter",
+    "drop",
+    "undrop",
+    "change",
+    "manage",
+    "assign",
+    "set",
+    "grant",
+    "register",
+    "link",
+)
 
 
 def decision(action: str, *, allowed: bool) -> Decision:

@@ -74,6 +74,9 @@ OWN = {
     "alterIdentities": "service_admin",
     "readSettings": "service_admin",
     "readChanges": "metalake | service_admin",
+    "readJobs": "metalake | catalog | table use_catalog use_schema | service_admin",
+    "undropTable": "metalake | catalog | table use_catalog use_schema | service_admin",
+    "manageJobs": "metalake | catalog | service_admin",
     "missTableOrView": inside(
         "create_table", "create_view", "select_table", "modify_table", "select_view"
     ),
