@@ -23,11 +23,11 @@ Loaded = tuple[Server | Constant, list[Job]]
 """A server and what it is asked."""
 
 
-def prepare(server: Server, scale: Scale) -> list[Job]:
+def prepare(server: Server, count: int) -> list[Job]:
     """Tables with 20 kB of metadata, and a request for each of them."""
     return [
         job("GET", server.base + path, length=len(server.ask("GET", path)), label="load")
-        for path in make_tables(server, scale.tables)
+        for path in make_tables(server, count)
     ]
 
 

@@ -15,6 +15,7 @@ from headgate.testing.reference_server import ReferenceServer
 
 START_SECONDS_MAX = 20.0
 STOP_SECONDS_MAX = 10.0
+ANSWER_SECONDS_MAX = 60.0
 ROOT = Path(__file__).parents[2]
 
 
@@ -41,19 +42,27 @@ class Server:
         """As clients write it: a place in the warehouse."""
         return f"file://{self.warehouse}/{path}"
 
-    def ask(self, method: str, path: str, body: object = None) -> bytes:
+    def ask(
+        self, method: str, path: str, body: object = None, *, seconds: float = ANSWER_SECONDS_MAX
+    ) -> bytes:
         """The body of an answer that must be a success; `path` follows the base."""
-        return ask(self.port, method, self.base + path, body)
+        return ask(self.port, method, self.base + path, body, seconds=seconds)
 
     def make_namespace(self, name: str) -> None:
         self.ask("POST", "/namespaces", {"namespace": [name]})
 
 
 def ask(
-    port: int, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
+    port: int,
+    method: str,
+    path: str,
+    body: object = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    seconds: float = ANSWER_SECONDS_MAX,
 ) -> bytes:
-    """One request on a connection of its own."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    """One request on a connection of its own, which may take so long."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     try:
         text = None if body is None else json.dumps(body)
         given = {"Content-Type": "application/json", **(headers or {})}

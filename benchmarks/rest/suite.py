@@ -63,7 +63,7 @@ def _compare(scale: Scale, folder: Path, generator: LoadGenerator) -> dict[str, 
     with ExitStack() as stack:
         ours = stack.enter_context(headgate(folder / "headgate"))
         theirs = stack.enter_context(reference(folder / "reference"))
-        ours_jobs, their_jobs = (loads.prepare(server, scale) for server in (ours, theirs))
+        ours_jobs, their_jobs = (loads.prepare(server, scale.tables) for server in (ours, theirs))
         size = ours_jobs[0].length
         least = stack.enter_context(bound(folder / "bound", size))
         constant = [job("GET", ours.base + "/constant", length=size, label="constant")]

@@ -4,24 +4,25 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 import duckdb
 import pytest
 from obstore.store import MemoryStore
 from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.typedef import TableVersion
 
 from benchmarks.__main__ import main
 from benchmarks.fixtures.catalog import Catalog
 from benchmarks.fixtures.kinds import Kind, counted
 from benchmarks.fixtures.places import LocalPlace, ObjectPlace, local_path
 from benchmarks.fixtures.table import Made, make_table
+from benchmarks.rest.servers import reference
 from headgate.testing.headgate_server import HeadgateServer
 from tests.clients.test_duckdb import EXTENSIONS, extension
 
 FILES = 500
 CONTENT = (Kind.DATA, Kind.POSITION_DELETES, Kind.EQUALITY_DELETES, Kind.DELETION_VECTORS)
-VERSIONS = (1, 2, 3)
+VERSIONS: tuple[TableVersion, ...] = (1, 2, 3)
 
 
 @pytest.fixture(name="server", scope="module")
@@ -33,7 +34,7 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadgateServer
 @pytest.fixture(name="made", scope="module", params=VERSIONS)
 def _made(server: HeadgateServer, request: pytest.FixtureRequest) -> Made:
     """A fixture of each format version."""
-    version: Literal[1, 2, 3] = request.param
+    version: TableVersion = request.param
     catalog = Catalog(server.iceberg_url)
     return make_table(catalog, ("fixtures", f"version_{version}"), FILES, version=version)
 
@@ -56,9 +57,10 @@ def _duck(
 
 
 def listed(location: str) -> list[str]:
-    """All files below a local location."""
+    """All files below a local location, without the check sums that Java writes."""
     root = local_path(location)
-    return [f"{folder}/{name}" for folder, _, names in os.walk(root) for name in names]
+    found = [f"{folder}/{name}" for folder, _, names in os.walk(root) for name in names]
+    return [path for path in found if not path.endswith(".crc")]
 
 
 def reachable(server: HeadgateServer, made: Made) -> set[str]:
@@ -111,6 +113,22 @@ def test_what_lies_in_the_folder_is_what_was_reported(made: Made) -> None:
 def test_every_file_can_be_reached(server: HeadgateServer, made: Made) -> None:
     """Metadata leads to all that lies in the folder, and to nothing else."""
     assert reachable(server, made) == set(listed(made.location))
+
+
+def test_java_reads_all_that_leads_to_files(tmp_path: Path) -> None:
+    """Iceberg's own purge finds every file of each version and leaves none."""
+    with reference(tmp_path) as server:
+        made = [
+            make_table(server, ("fixtures", f"version_{version}"), 50, version=version)
+            for version in VERSIONS
+        ]
+        before = [counted(listed(one.location)) for one in made]
+        for one in made:
+            server.ask("DELETE", f"{one.path}?purgeRequested=true")
+        left = [listed(one.location) for one in made]
+
+    assert before == [one.counts for one in made]
+    assert left == [[], [], []]
 
 
 def test_equal_files_may_be_names_of_one(server: HeadgateServer) -> None:
