@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,6 +58,7 @@ def run(scale: Scale) -> dict[str, Any]:
         figures["disk_sync_ms"] = sync_ms(disk)
         with _headgate(disk / "sizes", memory / "sizes", *GRACE) as server:
             figures |= measure_sizes(generator, scale, server)
+        shutil.rmtree(memory / "sizes")
         with _headgate(disk / "purges", memory / "purges") as server:
             readers = loads.prepare(server, scale.loaded)
             figures |= measure_together(generator, scale, server, readers)
