@@ -65,8 +65,8 @@ class Watch:
         self._server = psutil.Process(pid)
         self.peak_bytes = 0
 
-    def wait_until_gone(self, targets: Sequence[Target]) -> None:
-        """Look often until the last file of each is gone."""
+    def wait_until_gone(self, targets: Sequence[Target]) -> float:
+        """Look often until the last file of each is gone; the seconds that it took."""
         began = looked = time.monotonic()
         rest = list(targets)
         while rest := [target for target in rest if target.is_there]:
@@ -78,7 +78,9 @@ class Watch:
             if now > began + GONE_SECONDS_MAX:
                 left = files_below(rest[0].folder)
                 raise RuntimeError(f"{left:,} files of {rest[0].path} were not deleted")
+        took = time.monotonic() - began
         self._look()
+        return took
 
     def _look(self) -> None:
         """What workers there are now, and the most that each has taken so far."""
