@@ -82,7 +82,7 @@ def test_every_file_is_found_once_and_leaves_come_first(table: MetadataTable) ->
     ]
     assert sorted(found[Kind.DATA]) == ["a", "b", "c", "d", "e"]
     assert sorted(found[Kind.MANIFEST]) == sorted(manifest_paths(table))
-    assert found[Kind.MANIFEST_LIST] == [str(table.folder / f"snap-{n}.avro") for n in (1, 2)]
+    assert found[Kind.MANIFEST_LIST] == [str(table.folder / f"snap-{n}.avro") for n in (2, 1)]
     assert found[Kind.STATISTICS] == ["one.puffin", "parts.parquet"]
     assert found[Kind.OLD_METADATA] == ["00000.metadata.json", "00001.metadata.json"]
     assert batches[-1] == Batch(Kind.METADATA, [LOCATION])

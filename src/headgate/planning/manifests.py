@@ -113,13 +113,6 @@ def entries(manifest: ManifestFile, data: bytes) -> Iterator[Entry]:
             yield entry
 
 
-def paths(manifest: ManifestFile, data: bytes) -> Iterator[str]:
-    """The locations of all files that a manifest names."""
-    with _understood("manifest", manifest.manifest_path):
-        for row in Rows[ManifestEntry](manifest.manifest_path, data, Kind.ENTRIES):
-            yield row.data_file.file_path
-
-
 class Rows(AvroFile[Row]):
     """The rows of an Avro file. Files of one table have one schema, so what follows from a schema
     is worked out once: it takes longer than to read a small manifest."""

@@ -4,25 +4,177 @@ Whoever deletes in this order can be interrupted anywhere and start again: what 
 there as long as the file is.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
-from pyiceberg.manifest import ManifestFile
 
-from headgate.errors import BadMetadata, FileMissing
-from headgate.limits import WALK_BATCH_PATHS, WALK_SEEN_PATHS_MAX
-from headgate.planning import manifests, table
+from headgate.errors import BadMetadata, FileMissing, Forbidden, HeadgateError, InvalidInput
+from headgate.limits import (
+    PLANNING_READS_AHEAD,
+    WALK_AHEAD_BYTES_MAX,
+    WALK_BATCH_PATHS,
+    WALK_SEEN_PATHS_MAX,
+)
+from headgate.planning.avro_columns import Columns, columns
 from headgate.planning.batches import Batch, Kind
 from headgate.planning.files import OpenFiles
-from headgate.planning.table import Snapshot, Table
+
+FILE_PATH, FILE_SIZE = 100, 104  # ids of fields in a manifest
+MANIFEST_PATH, MANIFEST_LENGTH, COUNTS = 500, 501, (504, 505, 506)  # and in a list of manifests
+
+
+class SnapshotFiles(msgspec.Struct, frozen=True, rename="kebab", gc=False):
+    """What a snapshot leads to."""
+
+    manifest_list: str | None = None
+    manifests: list[str] | None = None
+    """Instead of a list's location: the oldest tables of format 1."""
+
+
+class StatisticsFile(msgspec.Struct, frozen=True, rename="kebab", gc=False):
+    """A file of statistics."""
+
+    statistics_path: str
+    file_size_in_bytes: int = 0
+
+
+class MetadataLogEntry(msgspec.Struct, frozen=True, rename="kebab", gc=False):
+    """An older metadata file."""
+
+    metadata_file: str
+
+
+class Leads(msgspec.Struct, frozen=True, rename="kebab"):
+    """A table's metadata as far as it leads to files."""
+
+    snapshots: list[SnapshotFiles] | None = None
+    properties: dict[str, str] | None = None
+    statistics: list[StatisticsFile] | None = None
+    partition_statistics: list[StatisticsFile] | None = None
+    metadata_log: list[MetadataLogEntry] | None = None
+
+
+class Found(NamedTuple):
+    """Some files, and how large metadata says they are."""
+
+    paths: list[str]
+    sizes: list[int]
+
+
+class Unread(NamedTuple):
+    """A file that leads to others and could not be followed."""
+
+    path: str
+    why: str
+    """Empty if it is missing."""
+
+
+class Listed(NamedTuple):
+    """A manifest, as its list knows it."""
+
+    path: str
+    length: int = 0
+    files: int = 0
 
 
 def reachable(files: OpenFiles, metadata: bytes, location: bytes) -> Iterator[bytes]:
     """Batches, encoded."""
-    for batch in Walk(table.parse(metadata), files).batches(location.decode()):
+    for batch in batches(Walk(metadata, files), location.decode()):
         yield msgspec.msgpack.encode(batch)
+
+
+class Walk:
+    """A walk over a table's files. Manifest lists are read as often as something is asked for, so
+    that little is remembered."""
+
+    def __init__(self, metadata: bytes, files: OpenFiles) -> None:
+        try:
+            self._table = msgspec.json.decode(metadata, type=Leads)
+        except msgspec.MsgspecError as error:
+            raise BadMetadata("Cannot parse the table's metadata", why=str(error)) from error
+        self._files = files
+        self.unread: list[Unread] = []
+        """What could not be followed; whoever walks may take it away."""
+        self.listed = 0
+        """How many files lists say there are in the manifests that were found so far."""
+
+    @property
+    def keeps_data(self) -> bool:
+        """Whether data files may belong to others."""
+        return (self._table.properties or {}).get("gc.enabled", "true").lower() == "false"
+
+    def data(self) -> Iterator[Found]:
+        """Data and delete files. The same file may come several times."""
+        if self.keeps_data:
+            return
+        for manifest, read in _read_ahead(self._files, self._manifests()):
+            with self._followed("manifest", manifest.path):
+                for paths, sizes in columns(read(), FILE_PATH, FILE_SIZE):
+                    yield Found(paths, sizes)
+
+    def manifests(self) -> Iterator[Found]:
+        """Manifests of all snapshots."""
+        found = self._manifests()
+        while some := list(islice(found, WALK_BATCH_PATHS)):
+            yield Found([one.path for one in some], [one.length for one in some])
+
+    def lists(self) -> Iterator[Found]:
+        """Manifest lists."""
+        yield from _unsized(one.path for one in self._lists())
+
+    def statistics(self) -> Iterator[Found]:
+        """Statistics, also of partitions."""
+        files = [*(self._table.statistics or []), *(self._table.partition_statistics or [])]
+        if files:
+            yield Found(
+                [one.statistics_path for one in files], [one.file_size_in_bytes for one in files]
+            )
+
+    def older(self, location: str) -> Iterator[Found]:
+        """Metadata files before this one."""
+        log = self._table.metadata_log or []
+        yield from _unsized(one.metadata_file for one in log if one.metadata_file != location)
+
+    def _manifests(self) -> Iterator[Listed]:
+        seen = Seen()
+        self.listed = 0
+        for one, read in _read_ahead(self._files, self._lists()):
+            with self._followed("manifest list", one.path):
+                for some in columns(read(), MANIFEST_PATH, MANIFEST_LENGTH, *COUNTS):
+                    new = [found for found in _listed(some) if seen.is_new(found.path)]
+                    self.listed += sum(found.files for found in new)
+                    yield from new
+        for snapshot in self._table.snapshots or []:
+            if snapshot.manifest_list is None:
+                yield from (Listed(path) for path in snapshot.manifests or [] if seen.is_new(path))
+
+    def _lists(self) -> Iterator[Listed]:
+        """The newest first: it names most of what there is."""
+        seen = Seen()
+        for snapshot in reversed(self._table.snapshots or []):
+            path = snapshot.manifest_list
+            if path is not None and seen.is_new(path):
+                yield Listed(path)
+
+    @contextmanager
+    def _followed(self, what: str, path: str) -> Iterator[None]:
+        """Go on without what one file leads to, unless its store does not answer."""
+        try:
+            yield
+        except (FileMissing, Forbidden, InvalidInput) as error:
+            is_missing = isinstance(error, FileMissing) and not error.why
+            self.unread.append(Unread(path, "" if is_missing else error.why or error.what))
+        except (HeadgateError, GeneratorExit):
+            raise
+        except Exception as error:  # noqa: BLE001  whatever a decoder makes of rubbish
+            why = f"the {what} cannot be read: {type(error).__name__}: {error}"
+            self.unread.append(Unread(path, why))
 
 
 class Seen:
@@ -32,6 +184,7 @@ class Seen:
         self._hashes: set[int] = set()
 
     def is_new(self, path: str) -> bool:
+        """Whether it did not come by yet, as far as we remember."""
         key = hash(path)
         if key in self._hashes:
             return False
@@ -41,74 +194,58 @@ class Seen:
         return True
 
 
-class Walk:
-    """One walk over a table's files. Manifest lists are read twice, so that few are remembered."""
-
-    def __init__(self, parsed: Table, files: OpenFiles) -> None:
-        self._table = parsed
-        self._files = files
-        self._unread: list[Batch] = []
-
-    def batches(self, location: str) -> Iterator[Batch]:
-        properties = self._table.properties or {}
-        if properties.get("gc.enabled", "true").lower() != "false":
-            yield from self._some(Kind.DATA, self._data())
-        yield from self._some(Kind.MANIFEST, (found.manifest_path for found in self._manifests()))
-        yield from self._some(Kind.MANIFEST_LIST, self._lists())
-        yield from self._some(Kind.STATISTICS, self._statistics())
-        log = self._table.metadata_log or []
-        older = (entry.metadata_file for entry in log if entry.metadata_file != location)
-        yield from self._some(Kind.OLD_METADATA, older)
-        yield Batch(Kind.METADATA, [location])
-
-    def _some(self, kind: Kind, paths: Iterable[str]) -> Iterator[Batch]:
-        rest = iter(paths)
-        while batch := list(islice(rest, WALK_BATCH_PATHS)):
-            yield Batch(kind, batch)
-            yield from self._reports()
-        yield from self._reports()
-
-    def _reports(self) -> Iterator[Batch]:
-        while self._unread:
-            yield self._unread.pop()
-
-    def _data(self) -> Iterator[str]:
+def batches(walk: Walk, location: str) -> Iterator[Batch]:
+    """All files in the order in which they can be deleted, and what could not be followed."""
+    kinds: dict[Kind, Callable[[], Iterator[Found]]] = {
+        Kind.DATA: walk.data,
+        Kind.MANIFEST: walk.manifests,
+        Kind.MANIFEST_LIST: walk.lists,
+        Kind.STATISTICS: walk.statistics,
+        Kind.OLD_METADATA: partial(walk.older, location),
+    }
+    for kind, found in kinds.items():
         seen = Seen()
-        for manifest, read in manifests.read_ahead(self._files, self._manifests()):
-            with self._reported(manifest.manifest_path):
-                for path in manifests.paths(manifest, read()):
-                    if seen.is_new(path):
-                        yield path
+        rest = (path for some in found() for path in some.paths if seen.is_new(path))
+        while paths := list(islice(rest, WALK_BATCH_PATHS)):
+            yield Batch(kind, paths)
+        for path, why in walk.unread:
+            yield Batch(Kind.DAMAGED if why else Kind.MISSING, [path])
+        walk.unread.clear()
+    yield Batch(Kind.METADATA, [location])
 
-    def _manifests(self) -> Iterator[ManifestFile]:
-        seen = Seen()
-        for snapshot in self._table.snapshots or []:
-            for manifest in self._listed(snapshot):
-                if seen.is_new(manifest.manifest_path):
-                    yield manifest
 
-    def _listed(self, snapshot: Snapshot) -> Iterator[ManifestFile]:
-        with self._reported(snapshot.manifest_list or "a manifest of format 1"):
-            yield from manifests.manifest_list(self._files, snapshot)
+def _listed(some: Columns) -> Iterator[Listed]:
+    for path, length, *counts in zip(*some, strict=True):
+        yield Listed(path, length or 0, sum(count or 0 for count in counts))
 
-    def _lists(self) -> Iterator[str]:
-        seen = Seen()
-        for snapshot in self._table.snapshots or []:
-            path = snapshot.manifest_list
-            if path is not None and seen.is_new(path):
-                yield path
 
-    def _statistics(self) -> Iterator[str]:
-        for files in (self._table.statistics, self._table.partition_statistics):
-            for file in files or []:
-                yield file.statistics_path
+def _unsized(paths: Iterable[str]) -> Iterator[Found]:
+    rest = iter(paths)
+    while some := list(islice(rest, WALK_BATCH_PATHS)):
+        yield Found(some, [0] * len(some))
 
-    @contextmanager
-    def _reported(self, path: str) -> Iterator[None]:
-        """Go on without what one file leads to; whoever walks is told."""
-        try:
-            yield
-        except FileMissing:
-            self._unread.append(Batch(Kind.MISSING, [path]))
-        except BadMetadata:
-            self._unread.append(Batch(Kind.DAMAGED, [path]))
+
+def _read_ahead(
+    files: OpenFiles, wanted: Iterable[Listed]
+) -> Iterator[tuple[Listed, Callable[[], bytes]]]:
+    """Files, in their order, with what gives their bytes or raises why it cannot.
+
+    Object stores take their time. What was read ahead waits in memory, so it is not much.
+    """
+    waiting: deque[tuple[Listed, Future[bytes]]] = deque()
+    ahead_bytes = 0
+    threads = ThreadPoolExecutor(PLANNING_READS_AHEAD)
+    try:
+        for one in wanted:
+            waiting.append((one, threads.submit(files.read, one.path)))
+            ahead_bytes += one.length
+            while len(waiting) > PLANNING_READS_AHEAD or (
+                len(waiting) > 1 and ahead_bytes > WALK_AHEAD_BYTES_MAX
+            ):
+                first, read = waiting.popleft()
+                ahead_bytes -= first.length
+                yield first, read.result
+        for first, read in waiting:
+            yield first, read.result
+    finally:
+        threads.shutdown(wait=True, cancel_futures=True)

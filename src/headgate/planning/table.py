@@ -35,20 +35,8 @@ class Snapshot(msgspec.Struct, frozen=True, rename="kebab"):
         return (self.summary or {}).get("operation") == "append"
 
 
-class StatisticsFile(msgspec.Struct, frozen=True, rename="kebab"):
-    """A file of statistics."""
-
-    statistics_path: str
-
-
-class MetadataLogEntry(msgspec.Struct, frozen=True, rename="kebab"):
-    """An older metadata file."""
-
-    metadata_file: str
-
-
 class Table(msgspec.Struct, rename="kebab", dict=True):
-    """A table's metadata, as far as it leads to files."""
+    """A table's metadata, as far as plans need it."""
 
     schemas: list[dict[str, Any]] | None = None
     schema: dict[str, Any] | None = None
@@ -58,9 +46,6 @@ class Table(msgspec.Struct, rename="kebab", dict=True):
     current_snapshot_id: int | None = None
     snapshots: list[Snapshot] | None = None
     properties: dict[str, str] | None = None
-    statistics: list[StatisticsFile] | None = None
-    partition_statistics: list[StatisticsFile] | None = None
-    metadata_log: list[MetadataLogEntry] | None = None
 
     def snapshot(self, id: int) -> Snapshot | None:
         return self._snapshots_by_id.get(id)

@@ -44,6 +44,11 @@ class StorageFiles:
         place = parse(location)
         return await self._at(place).read(place)
 
+    def read_now(self, location: str) -> bytes | None:
+        """The same on this thread; None where it would have to be waited for."""
+        place = parse(location)
+        return self._local.read_now(place) if place.kind == "file" else None
+
     async def write(self, location: str, data: bytes | Sequence[bytes]) -> None:
         """Create a file; it is durable when this returns. An existing file is never changed.
 

@@ -41,7 +41,7 @@ class LocalFiles:
         self._writers = writers
 
     async def read(self, place: Place) -> bytes:
-        return await asyncio.to_thread(self._read, place)
+        return await asyncio.to_thread(self.read_now, place)
 
     async def write(self, place: Place, data: Sequence[bytes]) -> None:
         if self._writers is None:
@@ -87,7 +87,8 @@ class LocalFiles:
                 "Check that its disk is there.",
             )
 
-    def _read(self, place: Place) -> bytes:
+    def read_now(self, place: Place) -> bytes:
+        """The same on this thread."""
         with translated(place), self.opened_folder(place) as folder:
             opened = os.open(_name_of(place), READ | NO_TRICKS, dir_fd=folder)
             with os.fdopen(opened, "rb") as file:

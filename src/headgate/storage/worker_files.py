@@ -37,7 +37,8 @@ class OpenedFiles:
 
     def read(self, location: str) -> bytes:
         """The content of a file."""
-        return self._run(self._files.read(location))
+        here = self._files.read_now(location)
+        return self._run(self._files.read(location)) if here is None else here
 
     def missing(self, location: str) -> bool:
         """Whether there is no such file."""
