@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from headgate.catalog.purging import LiveJob, job_key
 from headgate.catalog.territories import HAVE_CATALOGS
 from headgate.catalog.walks import unhurried
-from headgate.errors import NotFound
+from headgate.errors import MetalakeNotFound, NotFound
 from headgate.kernel.index import HeadView, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import DROPPED, Realm
@@ -39,6 +39,14 @@ async def finished_job(kernel: Kernel, id: int) -> Ended | None:
         if value is not None:
             return _ended(realm, key, decode_finished(value))
     return None
+
+
+async def check_metalake(kernel: Kernel, name: str) -> None:
+    """Refuse a metalake that is not there, and was not a while ago."""
+    if name not in map(name_of, await _realms(kernel)):
+        raise MetalakeNotFound(
+            f"Metalake does not exist: {name}", fix="`headgate realm list` shows those that do"
+        )
 
 
 def name_of(realm: Realm) -> str:

@@ -15,7 +15,7 @@ from headgate.ids import ID_MAX
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.objects import expect
 from headgate.limits import FETCH_IDS_MAX, JOBS_MAX
-from headgate.purge.history import finished_job, finished_jobs
+from headgate.purge.history import check_metalake, finished_job, finished_jobs
 from headgate.purge.job_views import JobSummary, JobView, summary, view
 from headgate.purge.jobs import JobRow, State
 from headgate.purge.queue import Queue
@@ -80,6 +80,8 @@ class Inspector:
         self, wanted: Wanted, limit: int, after: int | None = None, sees: Sees = everything
     ) -> JobPage:
         """The newest jobs that are wanted and may be seen, or those that follow after one."""
+        if wanted.metalake:
+            await check_metalake(self._kernel, wanted.metalake)
         most, before = min(limit, JOBS_MAX), ID_MAX if after is None else after
         live = await self._under_way(wanted, most, before, sees)
         ended = await self._ended(wanted, most, before, sees)
