@@ -233,6 +233,7 @@ STANDING_ANSWERS_BYTES = 64 << 20
 STANDING_ENTRY_BYTES = 2_000  # about, that one takes besides its request and its body
 STANDING_BYTES_MAX = 1 << 20  # of one answer and its request
 STANDING_SECONDS = 10.0  # then it is worked out again, however firm its ground is
+PURGE_MEASURES_SECONDS = 5.0  # between looks at all purge jobs, for those who ask for numbers
 READY_SECONDS = 2.0  # for a probe's look at the database
 FINISH_SECONDS = 3.0  # for requests under way when the server stops
 GIVE_UP_SECONDS = 1.0  # for their answers, when they were ended

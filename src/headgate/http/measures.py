@@ -23,6 +23,8 @@ class Family(NamedTuple):
 
     type: str
     help: str
+    of_store: bool = False
+    """The same for all processes that share a store: each tells it whole."""
 
 
 FAMILIES = {
@@ -57,6 +59,15 @@ FAMILIES = {
     "headgate_poll_age_seconds": Family(
         "gauge", "Since the last good poll, added up over all processes."
     ),
+    "headgate_purge_jobs": Family(
+        "gauge", "Dropped tables whose files are not all deleted yet, in the whole store.", True
+    ),
+    "headgate_purge_oldest_pending_seconds": Family(
+        "gauge", "How long the oldest pending purge could have been done, in the store.", True
+    ),
+    "headgate_purge_files_total": Family("counter", "Files deleted by purges."),
+    "headgate_purge_bytes_total": Family("counter", "Bytes of them."),
+    "headgate_purge_files_per_second": Family("gauge", "Files deleted per second, at present."),
     "headgate_audit_records_total": Family("counter", "Decisions written to the audit."),
     "headgate_audit_records_lost_total": Family("counter", "Decisions that could not be written."),
 }
@@ -158,6 +169,11 @@ def add_up(many: Iterable[Mapping[str, float]]) -> Samples:
         for name, value in samples.items():
             total[name] = total.get(name, 0) + value
     return total
+
+
+def of_process(samples: Mapping[str, float]) -> Samples:
+    """Those that are told of a process, and not of the store that it shares with others."""
+    return {name: value for name, value in samples.items() if not family_of(name)[1].of_store}
 
 
 def without_gauges(samples: Mapping[str, float]) -> Samples:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from headgate.clock import Clock
-from headgate.http.measures import Measures, Samples, add_up, without_gauges
+from headgate.http.measures import Measures, Samples, add_up, of_process, without_gauges
 
 WRITE_SECONDS = 1.0
 
@@ -28,8 +28,11 @@ class SharedMeasures:
         self._name = f"{os.getpid()}.json"
 
     def samples(self) -> Samples:
-        """The sums: our own numbers of now, those of the others at most a second old."""
-        return add_up([self._own.samples(), *self._of_others()])
+        """The sums: our own numbers of now, those of the others at most a second old.
+
+        What all have in common is told once: by us.
+        """
+        return add_up([self._own.samples(), *map(of_process, self._of_others())])
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:

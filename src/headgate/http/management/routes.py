@@ -39,6 +39,7 @@ def document_routes(paths: Iterable[str]) -> list[Route]:
 
 async def metrics(services: Management, _request: Request) -> Response:
     """The numbers of all processes of this server."""
+    await services.refresh()
     text = prometheus_text(services.measures.samples())
     return Response(200, text.encode(), [("content-type", PROMETHEUS)])
 

@@ -10,6 +10,10 @@ from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import REALMS_KEY
 
 
+async def _nothing() -> None:
+    """There is nothing to be read."""
+
+
 async def _everybody(_request: Request, _rule: Rule) -> None:
     """Refuse nobody."""
 
@@ -24,6 +28,8 @@ class Management(NamedTuple):
     """Refuses who may not."""
     settings: Sequence[Mapping[str, str]] = ()
     """As they are shown: secrets masked."""
+    refresh: Callable[[], Awaitable[None]] = _nothing
+    """Reads what is measured only if somebody asks."""
     documents: Mapping[str, bytes] = {}
     """OpenAPI documents by the path they are served at."""
 
