@@ -31,7 +31,6 @@ from headgate.errors import (
     CatalogNotFound,
     Conflict,
     LocationTaken,
-    PointerSealed,
 )
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look, open_head
@@ -120,8 +119,7 @@ async def remove_catalog(
     server completes it, as does removing it again.
     """
     handle = kernel.realm(realm.id)
-    with suppress(PointerSealed):  # it was begun before
-        await handle.commit(head_pointer(gone.id), closing(call, force=force))
+    await handle.commit(head_pointer(gone.id), closing(call, force=force), sealed=True)
     left = await has_files(kernel, realm.id, gone.id)
     await handle.commit(CATALOG_POINTER, forgetting(call, gone.id, left=left))
 
@@ -130,6 +128,8 @@ def closing(call: Call, *, force: bool) -> Callable[[Draft], None]:
     """The commit after which nobody can use a catalog any more."""
 
     def attempt(draft: Draft) -> None:
+        if draft.sealed:
+            return  # it was begun before
         if not force:
             _check_empty(draft, call)
         draft.index(CLOSED).put(BY, msgspec.msgpack.encode((call.principal, call.request)))
@@ -152,8 +152,11 @@ async def has_files(kernel: Kernel, realm: str, id: int) -> bool:
     return purges is not None or await look(head.index(NAMES), _may_have_tables)
 
 
-def forgetting(call: Call, id: int, *, left: bool) -> Callable[[Draft], None]:
-    """The commit that frees the name of a closed catalog, and its places if no files are left."""
+def forgetting(call: Call, id: int, *, left: bool, noted: bool = True) -> Callable[[Draft], None]:
+    """The commit that frees the name of a closed catalog, and its places if no files are left.
+
+    It is noted as a drop, unless the metalake was dropped: then that is.
+    """
 
     def attempt(draft: Draft) -> None:
         place = place_of(draft.index(IDS), id)
@@ -169,7 +172,8 @@ def forgetting(call: Call, id: int, *, left: bool) -> Callable[[Draft], None]:
             dropped_catalogs.remember(draft, id, record)
         else:
             _let_go(draft, entry.object)
-        draft.note(call.note("drop", "catalog", [place.name]))
+        if noted:
+            draft.note(call.note("drop", "catalog", [place.name]))
 
     return attempt
 

@@ -119,8 +119,11 @@ class Place(NamedTuple):
 def place_of(ids: Readable, id: int) -> Place | None:
     """Where the entity of this id is, by the index of ids; None if it is no more."""
     key = ids.get(id_bytes(id))
-    if key is None:
-        return None
+    return None if key is None else place_at(key)
+
+
+def place_at(key: bytes) -> Place:
+    """What a key of the name index says."""
     parent = int.from_bytes(key[:_ID_BYTES], "big")
     return Place(parent, key[_ID_BYTES : _ID_BYTES + 1], key[_ID_BYTES + 1 :].decode())
 
