@@ -11,6 +11,7 @@ import msgspec
 from headgate import __version__
 from headgate.access.rules import Rule
 from headgate.authentication import Authentication, open_authentication, shown_methods
+from headgate.background import open_background
 from headgate.catalog import outsiders
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import bootstrap
@@ -21,7 +22,6 @@ from headgate.catalog.large_metadata import WORKER as METADATA
 from headgate.catalog.linked_places import check_links
 from headgate.catalog.log_rounds import LogRounds
 from headgate.catalog.polling import Validation, per_request
-from headgate.catalog.purge_rounds import make_rounds
 from headgate.catalog.reports import Reports
 from headgate.catalog.separator_changes import settle_separator
 from headgate.clock import SystemClock
@@ -53,6 +53,7 @@ from headgate.kernel.cache import Cache
 from headgate.kernel.kernel import Kernel
 from headgate.planning.planner import WORKER as PLANNING
 from headgate.planning.planner import Planner
+from headgate.purge.walking import WalkingDeleter
 from headgate.server_settings import (
     audit_file,
     bootstrap_catalog,
@@ -208,24 +209,28 @@ async def _iceberg(
     stack.push_async_callback(purge_pool.close)
     gateway = StorageGateway(storage, kernel.clock)
     stack.callback(gateway.close)
+    planner = Planner(pool, purge_pool, partial(WorkerFiles, storage))
+    events = event_bus(settings, server_name())
+    background = None
+    if not settings[READ_ONLY]:
+        deleter = WalkingDeleter(planner, gateway, kernel.clock)
+        background = await open_background(settings, kernel, gateway, deleter, events, stack)
+        background.start()
     lake = Lake(
         kernel,
         gateway,
-        Planner(pool, purge_pool, partial(WorkerFiles, storage)),
+        planner,
         workshop,
         uuids(),
         lake_options(settings),
         guard=Guard(kernel, guard_options(settings), authentication.confirming),
         audit=audit,
         validation=validation,
-        events=event_bus(settings, server_name()),
+        events=events,
+        purging=background.service if background else None,
     )
-    stack.push_async_callback(lake.purges.close)
     reports = Reports(lake, stored=not settings[READ_ONLY])
     stack.push_async_callback(reports.close)
-    if not settings[READ_ONLY]:
-        rounds = asyncio.create_task(make_rounds(lake, entropy))
-        stack.callback(rounds.cancel)
     return Service(
         lake=lake,
         reports=reports,

@@ -98,6 +98,7 @@ HALF_MADE_MS_MAX = 60 * 1000  # that making a metalake may take before others un
 PURGE_ROUND_SECONDS = 30.0  # between looks for purges that a dead server left, about
 DRAIN_NAMES_PER_COMMIT = 128  # of a dropped catalog that become purge jobs
 DRAIN_JOBS_MAX = 4_096  # of one dropped catalog that are live: the others wait for these
+PURGE_BATCH_FILES = 1_000  # deleted before progress is told: what S3 takes in one request
 PURGE_PATHS_PER_TURN = 100  # looked at before others have their turn
 PURGE_WORKERS_MAX = 64  # jobs of one process at a time
 PURGE_DELETE_THREADS_MAX = 256  # of one job

@@ -233,7 +233,6 @@ class GuardedNode:
         return await self.lake.open_metalake(call, inactive=inactive)
 
     async def close(self) -> None:
-        await self.lake.purges.close()
         await self.reports.close()
 
 

@@ -15,7 +15,7 @@ from headgate.catalog.metalake_openings import MetalakeOpenings, OpenedMetalake
 from headgate.catalog.openings import Opened, Openings
 from headgate.catalog.polling import Validation
 from headgate.catalog.ports import Audit, Files, Planner, Storage, Workers
-from headgate.catalog.purging import Purges
+from headgate.catalog.purging import Purging, Recorded
 from headgate.catalog.versions import Terms
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
@@ -50,6 +50,7 @@ class Lake:
         audit: Audit | None = None,
         validation: Validation | None = None,
         events: EventBus | None = None,
+        purging: Purging | None = None,
     ) -> None:
         self.kernel = kernel
         self.storage = storage
@@ -64,7 +65,7 @@ class Lake:
         self.commits_repeated = 0
         """Worked out anew, because others had changed meanwhile what they rested on."""
         self.events = events or EventBus()
-        self.purges = Purges(kernel, self.openings, storage, planner)
+        self.purging = purging or Recorded()
 
     async def open(self, call: Call) -> Opened:
         """The catalog of a call as it is now; one read of the database, or none if it is polled."""

@@ -1,39 +1,22 @@
-"""Deleting the files of dropped tables: recorded with the drop, done in the background.
+"""Dropped tables whose files are to be deleted: recorded with the drop, until the last one is gone.
 
-The record is part of the commit that drops the table, so neither can be without the other. It
-leaves the catalog when every file is gone; until then any server goes on with it.
+The record is part of the commit that drops the table, so neither can be without the other. Who
+deletes the files, and how, is not known here.
 """
 
-import asyncio
-import contextlib
-import logging
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
 
-from headgate.catalog.calls import ITSELF, Call, CatalogName
+from headgate.catalog.calls import Call
 from headgate.catalog.entities import Entry, TableEntity
-from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.naming import Readable
-from headgate.catalog.openings import Opened, Openings
-from headgate.catalog.ports import DAMAGED, MISSING, Planner, Storage
+from headgate.catalog.openings import Opened
 from headgate.catalog.reservations import LOCATIONS, held_by, is_vacant, release, reserve
-from headgate.catalog.territories import foreign_places
-from headgate.errors import (
-    CatalogNotFound,
-    FileMissing,
-    HeadgateError,
-    InvalidInput,
-    MetalakeNotFound,
-    StorageUnavailable,
-)
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import look
-from headgate.kernel.kernel import Kernel
-from headgate.limits import INDEX_KEY_BYTES_MAX, PURGE_PATHS_PER_TURN, PURGE_PAUSE_SECONDS
-from headgate.model.locations import ancestors, index_key, is_within
+from headgate.model.locations import ancestors, is_within
 from headgate.model.names import Identifier
 
 PURGE = "purge"
@@ -42,7 +25,6 @@ PURGES = "purges"
 """The mark that counts them; heads of older programs have none."""
 _ID_BYTES = 8
 
-logger = logging.getLogger(__name__)
 
 
 class PurgeJob(msgspec.Struct, frozen=True, array_like=True):
@@ -155,6 +137,17 @@ def find_job(index: Readable, id: int) -> PurgeJob | None:
     return None if value is None else _decoder.decode(value)
 
 
+def live_job(draft: Draft, opened: Opened, id: int) -> LiveJob:
+    """A job that this commit records."""
+    job = find_job(draft.index(PURGE), id)
+    assert job is not None, id
+    catalog = opened.catalog
+    metalake = opened.call.catalog.metalake
+    return LiveJob(
+        opened.realm.id, metalake, catalog.id, catalog.name, id, job, opened.allowed_locations
+    )
+
+
 def live_jobs(index: Readable) -> Iterator[tuple[int, PurgeJob]]:
     """All jobs of a catalog, the oldest first. The places taken for them are between them."""
     for key, value in index.scan(b"", None):
@@ -229,16 +222,6 @@ async def job_at(opened: Opened, table: int) -> PurgeJob | None:
     return await look(opened.head.index(PURGE), find)
 
 
-async def is_being_purged(opened: Opened, id: int) -> bool:
-    """Whether the files of this job are still to be deleted."""
-    return await look(opened.head.index(PURGE), lambda tree: find_job(tree, id)) is not None
-
-
-async def has_purges(opened: Opened) -> bool:
-    """Whether files of any dropped table of a catalog are still to be deleted."""
-    return await look(opened.head.index(PURGE), lambda tree: next(tree.scan(), None) is not None)
-
-
 def job_key(id: int) -> bytes:
     """The key of a job in its index."""
     return id.to_bytes(_ID_BYTES, "big")
@@ -256,170 +239,7 @@ def _count(draft: Draft, change: int) -> None:
     draft.mark(PURGES, known + change)
 
 
-class Purges:
-    """Works off the records of the catalogs it is told of, one after the other in each.
-
-    What cannot be finished is tried again after a pause, in which others are not held up.
-    """
-
-    def __init__(
-        self, kernel: Kernel, openings: Openings, storage: Storage, planner: Planner
-    ) -> None:
-        self._kernel = kernel
-        self._openings = openings
-        self._storage = storage
-        self._planner = planner
-        self._tasks: dict[CatalogName, asyncio.Task[None]] = {}
-        self._again: set[CatalogName] = set()
-        self._pauses: dict[CatalogName, asyncio.Task[None]] = {}
-        self._postponed: dict[CatalogName, set[bytes]] = {}  # until the pause of their catalog ends
-
-    def wake(self, name: CatalogName) -> None:
-        """Work off what is recorded in this catalog."""
-        self._again.add(name)
-        if name not in self._tasks:
-            self._tasks[name] = asyncio.create_task(self._work(name))
-
-    async def idle(self) -> None:
-        """Wait until everything that can be done now is done."""
-        while self._tasks:
-            await asyncio.wait(list(self._tasks.values()))
-
-    async def close(self) -> None:
-        """Stop; what is not done stays recorded."""
-        tasks = [*self._tasks.values(), *self._pauses.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _work(self, name: CatalogName) -> None:
-        try:
-            while name in self._again:
-                self._again.discard(name)
-                await self._work_off(name)
-        finally:
-            del self._tasks[name]  # at once, so that nobody who wakes us is overheard
-
-    async def _work_off(self, name: CatalogName) -> None:
-        """Do all jobs of a catalog once."""
-        call = Call(name, ITSELF)
-        try:
-            opened = await self._openings.open(call)
-            records = await look(opened.head.index(PURGE), lambda tree: list(tree.scan()))
-        except (CatalogNotFound, MetalakeNotFound):
-            return  # its jobs went with it
-        except Exception as error:  # noqa: BLE001  whatever it is, it is tried again
-            _warn(error, "purging in %s failed: %s", name)
-            self._pause(name)
-            return
-        jobs = [(key, value) for key, value in records if len(key) == _ID_BYTES]
-        for key, value in jobs:
-            if key in self._postponed.get(name, ()):
-                continue
-            job = _decoder.decode(value)
-            try:
-                await self._purge(call, key, job)
-                await self._forget(call, key, job)
-            except Exception as error:  # noqa: BLE001  whatever it is, others are done
-                _warn(error, "table %s is not purged yet: %s", job.table)
-                self._postponed.setdefault(name, set()).add(key)
-                self._pause(name)
-
-    def _pause(self, name: CatalogName) -> None:
-        """What failed in this catalog is tried again later."""
-        if name not in self._pauses:
-            self._pauses[name] = asyncio.create_task(self._wake_later(name))
-
-    async def _wake_later(self, name: CatalogName) -> None:
-        await self._kernel.clock.sleep(PURGE_PAUSE_SECONDS)
-        del self._pauses[name]
-        self._postponed.pop(name, None)
-        self.wake(name)
-
-    async def _purge(self, call: Call, key: bytes, job: PurgeJob) -> None:
-        """Delete all files of a table; Unavailable if some are left."""
-        roots = (await self._openings.open(call)).allowed_locations
-        files = self._storage.files(roots)
-        try:
-            metadata = await read_metadata(files, job.metadata_location)
-        except FileMissing:
-            return  # it goes last, so all the others went before it
-        walk = self._planner.reachable(metadata, job.metadata_location, roots)
-        async with contextlib.aclosing(walk) as batches:
-            async for batch in batches:
-                if batch.kind == MISSING:
-                    continue
-                if batch.kind == DAMAGED:
-                    raise StorageUnavailable(
-                        f"{batch.paths[0]} cannot be read", why="what it leads to is not known"
-                    )
-                opened = await self._openings.open(call)  # the walk may have taken hours
-                if not await is_being_purged(opened, int.from_bytes(key, "big")):
-                    return  # another node was faster, and a new table may be there
-                failed = await files.delete(await self._ours(opened, key, job, batch.paths))
-                if failed:
-                    [path, why] = failed[0]
-                    raise StorageUnavailable(f"{path} cannot be deleted", why=why)
-
-    async def _ours(
-        self, opened: Opened, key: bytes, job: PurgeJob, paths: Sequence[str]
-    ) -> list[str]:
-        """Those of these files that may be deleted: the table's own, and what nobody else holds.
-
-        Metadata can be made to name any file, also those of another table or another catalog. What
-        nobody holds is taken first: nobody can have it while it is deleted.
-        """
-        roots = opened.allowed_locations
-        places = (*roots, *job.reserved)
-        foreign = tuple(await foreign_places(self._kernel, opened.catalog.id, places))
-        ours: list[str] = []
-        for start in range(0, len(paths), PURGE_PATHS_PER_TURN):
-            outside: list[str] = []
-            for path in paths[start : start + PURGE_PATHS_PER_TURN]:
-                with contextlib.suppress(InvalidInput):  # no location at all: nothing of ours
-                    place = index_key(path)
-                    if place.startswith(foreign) or len(place) > INDEX_KEY_BYTES_MAX:
-                        continue  # no disk has names that long
-                    if _is_in(path, job.reserved):
-                        ours.append(path)
-                    elif _is_in(path, roots):
-                        outside.append(path)
-            if outside:
-                taking = partial(
-                    take_places, id=int.from_bytes(key, "big"), paths=outside, roots=roots
-                )
-                ours += await opened.realm.commit(opened.pointer, taking)
-            await asyncio.sleep(0)  # others have their turn
-        return ours
-
-    async def _forget(self, call: Call, key: bytes, job: PurgeJob) -> None:
-        """All files are gone: the folders follow, then the locations are free.
-
-        Another node may have been faster, and a new table may be there: it keeps its folders.
-        """
-        opened = await self._openings.open(call)
-        if not await is_being_purged(opened, int.from_bytes(key, "big")):
-            return
-        files = self._storage.files(opened.allowed_locations)
-        for location in job.reserved:
-            await files.remove_folders(location)
-
-        def attempt(draft: Draft) -> None:
-            end_job(draft, int.from_bytes(key, "big"))
-
-        await opened.realm.commit(opened.pointer, attempt)
-
-
 def _places_for(path: str, roots: Sequence[str]) -> list[str]:
     """Its folder, or the file alone where others lie or come: most tables are below a root."""
     folder = ancestors(path)[-1]
     return [path] if any(is_within(root, folder) for root in roots) else [folder, path]
-
-
-def _warn(error: Exception, text: str, what: object) -> None:
-    unexpected = not isinstance(error, HeadgateError)
-    logger.warning(text, what, error, exc_info=unexpected)
-
-
-def _is_in(path: str, places: Iterable[str]) -> bool:
-    return any(is_within(path, place) for place in places)

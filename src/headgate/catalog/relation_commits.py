@@ -72,11 +72,13 @@ async def commit_relations(
             tries += 1
             lake.commits_repeated += 1
         except LocationTaken as taken:
-            if await job_at(opened, taken.holder) is None:
+            job = await job_at(opened, taken.holder)
+            if job is None:
                 raise await with_holder(opened, taken) from taken
-            lake.purges.wake(opened.call.catalog)  # the node that began with it may be gone
-            if lake.kernel.clock.seconds() >= deadline:
+            can_come_back = lake.now_ms() < job.not_before_ms and not job.begun
+            if can_come_back or lake.kernel.clock.seconds() >= deadline:
                 raise _still_there(taken) from taken
+            lake.purging.wake()  # the node that began with it may be gone
             await lake.kernel.clock.sleep(PURGE_POLL_SECONDS)
         opened = await lake.open(opened.call)
     raise CommitTimedOut(

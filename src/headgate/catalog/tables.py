@@ -9,7 +9,7 @@ from headgate.catalog.events import TableDropped
 from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_files import read_metadata
 from headgate.catalog.openings import Opened
-from headgate.catalog.purging import PurgeTerms, record_purge
+from headgate.catalog.purging import LiveJob, live_job, record_purge
 from headgate.catalog.relations import (
     Relation,
     check_file,
@@ -44,26 +44,32 @@ async def metadata_json_of_refs(lake: Lake, table: Relation) -> bytes:
 
 
 async def drop_table(lake: Lake, opened: Opened, identifier: Identifier, *, purge: bool) -> int:
-    """Take a table out of the catalog; its id. With `purge` its files are deleted, later."""
+    """Take a table out of the catalog; its id. With `purge` its files are deleted.
+
+    That may take a while: whether it is waited for is up to who does it.
+    """
     what = f"drop table {named(identifier)}"
     done = await done_before(lake, opened, identifier, what)
     if done is not None:
         return done.ids[0]
     meant = await find_permitted(opened, DROP_TABLE, identifier)
 
+    recorded: list[LiveJob] = []
+
     def attempt(draft: Draft) -> Done:
         entry = drop_relation(draft, opened.call, identifier, Kind.TABLE, meant, purge=purge)
         if not purge:
             return Done([entry.id])
-        job = record_purge(draft, opened.call, identifier, entry, PurgeTerms())
+        job = record_purge(draft, opened.call, identifier, entry, lake.purging.terms)
+        recorded[:] = [live_job(draft, opened, job)]
         return Done([entry.id, job])
 
     done = await lake.commit(opened, what, attempt)
     [id, *jobs] = done.ids
     if not done.repeated:
         lake.events.publish(_dropped(lake, opened, identifier, *jobs, purge=purge))
-    if purge:
-        lake.purges.wake(opened.call.catalog)
+        for live in recorded:
+            await lake.purging.hand_over(live)
     return id
 
 

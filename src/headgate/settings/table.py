@@ -67,6 +67,7 @@ from headgate.settings.object_stores import (
     S3_STS_ENDPOINT,
 )
 from headgate.settings.purge import PURGER
+from headgate.settings.purge_jobs import PURGE_JOBS
 from headgate.settings.server import (
     HTTP_BODY_BYTES,
     HTTP_HOST,
@@ -169,7 +170,7 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         STORAGE_ENDPOINTS,
         VERIFY_METADATA_FILE,
     ),
-    PURGES: (PURGER,),
+    PURGES: (PURGER, *PURGE_JOBS),
     "S3": (
         S3_ENDPOINT,
         S3_REGION,

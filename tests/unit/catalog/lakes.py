@@ -11,11 +11,14 @@ from uuid import UUID, uuid4
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import bootstrap
 from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
+from headgate.catalog.events import EventBus
 from headgate.catalog.guards import Guard, GuardOptions
 from headgate.catalog.lake import Lake, LakeOptions
 from headgate.catalog.openings import Opened
 from headgate.catalog.polling import Validation, per_request
+from headgate.catalog.purging import PurgeTerms
 from headgate.catalog.reports import Reports
+from headgate.clock import Clock
 from headgate.errors import HeadgateError
 from headgate.http.authentication.authenticator import Authenticator, Methods
 from headgate.http.authentication.simple_tokens import SimpleTokens
@@ -29,10 +32,12 @@ from headgate.kernel.cache import Cache
 from headgate.kernel.commit import CommitOptions
 from headgate.kernel.kernel import Kernel
 from headgate.purge.jobs import PURGE_TYPES
+from headgate.purge.service import PurgeService
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.options import StorageOptions
 from headgate.testing.kernels import Rig, Snapshot, snapshot
 from tests.unit.catalog.outside import CountingStorage, FakePlanner, InlineWorkers
+from tests.unit.catalog.purges import purge_workers
 
 TYPES = (*CATALOG_TYPES, *PURGE_TYPES)
 OPTIONS = LakeOptions()
@@ -94,6 +99,8 @@ class Node:
         self.planner = FakePlanner()
         self.workers = InlineWorkers()
         self.guard = Guard(kernel, guard)
+        self.events = EventBus(f"node-{len(world.nodes)}")
+        self.purges = purge_workers(kernel, self.storage, self.planner, self.events)
         self.lake = Lake(
             kernel,
             self.storage,
@@ -103,6 +110,8 @@ class Node:
             options,
             guard=self.guard,
             validation=validation,
+            events=self.events,
+            purging=PurgeService(self.purges, PurgeTerms()),
         )
         self.reports = Reports(self.lake)
         self.tokens = SimpleTokens(SECRET, kernel.clock)
@@ -190,7 +199,7 @@ class Node:
         return answer.json
 
     async def close(self) -> None:
-        await self.lake.purges.close()
+        await self.purges.close()
         await self.reports.close()
 
 
@@ -211,9 +220,10 @@ class World:
         commit: CommitOptions = CommitOptions(),
         guard: GuardOptions = UNGUARDED,
         validate: Callable[[Kernel], Validation] = per_request,
+        clock: Clock | None = None,
     ) -> Node:
-        """Another node; it knows nothing yet."""
-        kernel = await self.rig.open(types=TYPES, commit=commit)
+        """Another node, perhaps with a clock of its own; it knows nothing yet."""
+        kernel = await self.rig.open(types=TYPES, commit=commit, clock=clock)
         if not self.nodes:
             await bootstrap(kernel, METALAKE, CatalogEntity(0, CATALOG, self.warehouse, {}))
         node = Node(self, kernel, options, guard, validate(kernel))

@@ -192,7 +192,7 @@ async def test_a_purge_leaves_what_another_catalog_has(world: World, node: Node)
     body = {"name": "copy", "metadata-location": table["metadata-location"]}
     await node.made("namespaces/a/register", body)
     await node.delete("namespaces/a/tables/copy?purgeRequested=true")
-    await node.lake.purges.idle()
+    await node.purges.idle()
 
     assert table["metadata-location"] in world.files()
     loaded = await node.get("namespaces/a/tables/t", catalog="default.other")

@@ -133,7 +133,7 @@ async def test_a_repetition_is_answered_as_the_first(
     """On the same node and on another, and nothing is done again: neither rows nor files."""
     made, key = await prepare(node), uuid4()
     first = await send(node, mutation, made, key)
-    await node.lake.purges.idle()
+    await node.purges.idle()
     before = await world.state()
     same = await send(node, mutation, made, key)
     other = await send(await world.node(), mutation, made, key)

@@ -8,8 +8,10 @@ import pytest
 
 from headgate.catalog.ports import Reached
 from headgate.limits import PURGE_POLL_SECONDS, PURGE_WAIT_SECONDS
-from tests.unit.catalog.lakes import MAIN, Node, World, new_table
+from tests.unit.catalog.lakes import Node, World, new_table
+from tests.unit.catalog.late_nodes import go_on, standing_still, take_over
 from tests.unit.catalog.outside import CountingFiles
+from tests.unit.catalog.purges import TERMS
 
 DROP = "namespaces/a/tables/t?purgeRequested=true"
 
@@ -29,7 +31,7 @@ async def test_a_place_is_free_when_its_files_are_gone(world: World, node: Node)
         await clock.until_asleep(PURGE_POLL_SECONDS)
         assert not creating.done()
         node.planner.gate.set()
-        await node.lake.purges.idle()
+        await node.purges.idle()
         assert world.files() == set()
         clock.advance(PURGE_POLL_SECONDS * 1_000)
         new = await creating
@@ -60,7 +62,7 @@ async def test_a_table_that_is_being_purged_cannot_come_back(world: World, node:
     await node.delete(DROP)
     body = {"name": "back", "metadata-location": made["metadata-location"]}
     answer = await node.post("namespaces/a/register", body)
-    await node.lake.purges.idle()
+    await node.purges.idle()
 
     assert answer.status in {404, 409}
     assert await node.head("namespaces/a/tables/back") == 404
@@ -71,7 +73,7 @@ async def test_a_dropped_name_is_free_at_once(node: Node) -> None:
     await node.table()
     await node.delete(DROP)
     new = await node.table()
-    await node.lake.purges.idle()
+    await node.purges.idle()
 
     assert (await node.load())["metadata"] == new["metadata"]
 
@@ -92,7 +94,7 @@ async def test_a_place_that_was_taken_during_a_purge_is_left_alone(
     await node.planner.arrived.wait()
     new = await node.table("new", location=place.as_posix())
     node.planner.gate.set()
-    await node.lake.purges.idle()
+    await node.purges.idle()
 
     assert world.files() == {file.as_posix(), new["metadata-location"]}
 
@@ -101,19 +103,14 @@ async def test_a_node_that_is_late_deletes_nothing_of_a_new_table(world: World, 
     """Another node purged the old one; the new one is at its place, and has a file of that name."""
     place = Path(world.warehouse) / "x"
     await node.table(location=place.as_posix())
-    late = await world.node()
+    late = await standing_still(world)
     late.planner.reached.append(Reached("data", [(place / "x.parquet").as_posix()]))
-    late.planner.gate.clear()
-    node.planner.gate.clear()
-    await node.delete(DROP)
-    late.lake.purges.wake(MAIN)
+    await late.delete(DROP)
     await late.planner.arrived.wait()
-    node.planner.gate.set()
-    await node.lake.purges.idle()
+    await take_over(world, node)
     new = await node.table("new", location=place.as_posix())
     (place / "x.parquet").write_text("data")
-    late.planner.gate.set()
-    await late.lake.purges.idle()
+    await go_on(late)
 
     assert world.files() == {new["metadata-location"], (place / "x.parquet").as_posix()}
 
@@ -142,7 +139,7 @@ async def test_a_place_cannot_be_taken_while_files_in_it_are_deleted(
 
     monkeypatch.setattr(CountingFiles, "delete", delete_later)
     await node.delete(DROP)
-    await node.lake.purges.idle()
+    await node.purges.idle()
     assert statuses == [409]
     assert world.files() == set()
 
@@ -158,8 +155,8 @@ async def test_a_purge_that_stops_keeps_all_that_it_took(world: World, node: Nod
     node.planner.reached.append(Reached("data", [(place / "x.parquet").as_posix()]))
     node.storage.counts["undeletable"] = 1
     await node.delete(DROP)
-    await node.lake.purges.idle()
-    await node.lake.purges.close()
+    await node.purges.idle()
+    await node.purges.close()
     other = await world.node()
     other.planner.reached = node.planner.reached
     other.planner.gate.clear()
@@ -167,7 +164,8 @@ async def test_a_purge_that_stops_keeps_all_that_it_took(world: World, node: Nod
     assert (await other.post("namespaces/a/tables", wanted)).status == 409
 
     other.planner.gate.set()
-    other.lake.purges.wake(MAIN)
-    await other.lake.purges.idle()
+    world.rig.clock.advance(TERMS.backoff_max_ms)
+    other.purges.wake()
+    await other.purges.idle()
     assert world.files() == set()
     assert (await other.post("namespaces/a/tables", wanted)).status == 200

@@ -1,6 +1,5 @@
 """Files of dropped tables: recorded with the drop, deleted in the background, by any node."""
 
-import asyncio
 import logging
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import pytest
 
 from headgate.catalog import purging
-from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.ports import DAMAGED, MISSING, Reached
@@ -17,11 +15,8 @@ from headgate.catalog.reservations import reserve
 from headgate.errors import BackendUnavailable, StorageUnavailable
 from headgate.kernel.commit import CommitOptions
 from headgate.kernel.index import look
-from headgate.limits import PURGE_PAUSE_SECONDS
 from headgate.testing.faults import Fault
-from headgate.testing.kernels import turns
 from tests.unit.catalog.lakes import (
-    MAIN,
     METALAKE,
     Node,
     World,
@@ -30,6 +25,8 @@ from tests.unit.catalog.lakes import (
     new_table,
     set_properties,
 )
+from tests.unit.catalog.late_nodes import go_on, standing_still, take_over
+from tests.unit.catalog.purges import TERMS
 
 TABLE = "namespaces/a/tables/t"
 DROP = f"{TABLE}?purgeRequested=true"
@@ -43,9 +40,9 @@ async def jobs(node: Node) -> int:
 
 async def try_again(world: World, node: Node) -> None:
     """Let the pause of what could not be finished end, and what can be done be done."""
-    world.rig.clock.advance(PURGE_PAUSE_SECONDS * 1_000)
-    await turns(5)
-    await node.lake.purges.idle()
+    world.rig.clock.advance(TERMS.backoff_max_ms)
+    node.purges.wake()
+    await node.purges.idle()
 
 
 def with_data(node: Node, made: Any, *names: str) -> list[Path]:
@@ -67,7 +64,7 @@ async def test_a_purged_table_leaves_no_file(world: World, node: Node) -> None:
     world.rig.backend.reset()
     answer = await node.delete(f"{TABLE}?purgeRequested=True")
     dropped = world.rig.backend.calls["commit"]
-    await node.lake.purges.idle()
+    await node.purges.idle()
 
     assert (answer.status, dropped) == (204, 1)
     assert world.files() == {kept["metadata-location"]}
@@ -95,28 +92,32 @@ async def test_a_node_that_stops_leaves_the_rest_to_the_next(world: World, node:
     made = await node.table()
     [file] = with_data(node, made, "one.parquet")
     await node.delete(DROP)
-    await node.lake.purges.close()
+    await node.purges.close()
     assert file.exists()
     assert await jobs(node) == 1
 
     other = await world.node()
     other.planner.reached = node.planner.reached
-    other.lake.purges.wake(MAIN)
-    await other.lake.purges.idle()
+    other.purges.wake()
+    await other.purges.idle()
     assert world.files() == set()
     assert await jobs(other) == 0
 
 
-async def test_two_nodes_purge_the_same_table(world: World, node: Node) -> None:
-    """Each finds some files gone already, which is what it wanted."""
+async def test_two_nodes_do_not_purge_the_same_table(world: World, node: Node) -> None:
+    """The one that comes second leaves it alone."""
     made = await node.table()
     with_data(node, made, "one.parquet")
+    node.planner.gate.clear()
     other = await world.node()
-    other.planner.reached = node.planner.reached
     await node.delete(DROP)
-    other.lake.purges.wake(MAIN)
-    await asyncio.gather(node.lake.purges.idle(), other.lake.purges.idle())
+    await node.planner.arrived.wait()
+    other.purges.wake()
+    await other.purges.idle()
+    assert not other.planner.arrived.is_set()
 
+    node.planner.gate.set()
+    await node.purges.idle()
     assert world.files() == set()
     assert await jobs(node) == 0
 
@@ -128,13 +129,13 @@ async def test_missing_files_are_gone(world: World, node: Node) -> None:
     file.unlink()
     node.planner.reached.append(Reached(MISSING, ["/gone/manifest.avro"]))
     await node.delete(DROP)
-    await node.lake.purges.idle()
+    await node.purges.idle()
     assert world.files() == set()
 
     made = await node.table()
     Path(made["metadata-location"]).unlink()
     assert (await node.delete(DROP)).status == 204
-    await node.lake.purges.idle()
+    await node.purges.idle()
     assert await jobs(node) == 0
 
 
@@ -150,7 +151,7 @@ async def test_files_of_others_are_not_touched(world: World, node: Node) -> None
     node.planner.reached.append(Reached("data", paths))
     with_data(node, made, "one.parquet")
     await node.delete(DROP)
-    await node.lake.purges.idle()
+    await node.purges.idle()
 
     assert world.files() == {outside.as_posix(), beside.as_posix()}
     assert await jobs(node) == 0
@@ -174,7 +175,7 @@ async def test_what_cannot_be_finished_is_tried_again(
             node.planner.failing.append(ValueError("a mistake"))
     caplog.set_level(logging.WARNING)
     await node.delete(DROP)
-    await node.lake.purges.idle()
+    await node.purges.idle()
     assert file.exists()
     assert await jobs(node) == 1
     assert len(caplog.records) == 1
@@ -198,7 +199,7 @@ async def test_one_table_that_cannot_be_purged_does_not_hold_up_others(
     await node.delete(DROP)
     await node.delete("namespaces/a/tables/second?purgeRequested=true")
     node.planner.gate.set()
-    await node.lake.purges.idle()
+    await node.purges.idle()
 
     assert await jobs(node) == 1
     assert second["metadata-location"] not in world.files()
@@ -212,9 +213,9 @@ async def test_a_later_drop_does_not_wait_for_one_that_failed(world: World, node
     second = await node.table("second")
     node.planner.failing.append(StorageUnavailable("the store is away"))
     await node.delete(DROP)
-    await node.lake.purges.idle()
+    await node.purges.idle()
     await node.delete("namespaces/a/tables/second?purgeRequested=true")
-    await node.lake.purges.idle()
+    await node.purges.idle()
     assert second["metadata-location"] not in world.files()
     assert world.files() == {first["metadata-location"]}
 
@@ -232,7 +233,7 @@ async def test_a_purged_table_leaves_no_folder(world: World, node: Node) -> None
     beside = place / "x" / "beside"
     beside.mkdir()
     await node.delete(DROP)
-    await node.lake.purges.idle()
+    await node.purges.idle()
     assert beside.is_dir()
     assert not (place / "x" / "t").exists()
 
@@ -242,59 +243,25 @@ async def test_a_purged_table_leaves_no_folder(world: World, node: Node) -> None
     new = new_table(location=whole.warehouse)
     await node.made("namespaces/a/tables", new, catalog="whole")
     await node.delete(DROP, catalog="whole")
-    await node.lake.purges.idle()
+    await node.purges.idle()
     assert list(Path(whole.warehouse).iterdir()) == []
 
 
 async def test_folders_of_a_new_table_are_kept_by_a_node_that_is_late(
     world: World, node: Node
 ) -> None:
-    """Two nodes purge a table; when the slower one is done its place is another one's."""
+    """It lost its lease; when it goes on, the place of the table is another one's."""
     place = Path(world.warehouse) / "x"
     await node.table(location=place.as_posix())
-    late = await world.node()
-    late.planner.gate.clear()
-    node.planner.gate.clear()
-    await node.delete(DROP)
-    late.lake.purges.wake(MAIN)
+    late = await standing_still(world)
+    await late.delete(DROP)
     await late.planner.arrived.wait()
-    node.planner.gate.set()
-    await node.lake.purges.idle()
+    await take_over(world, node)
     await node.table("new", location=place.as_posix())
     (place / "data").mkdir()
-    late.planner.gate.set()
-    await late.lake.purges.idle()
+    await go_on(late)
 
     assert (place / "data").is_dir()
-
-
-async def test_a_drop_right_after_the_last_purge_is_not_overheard(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever wakes a worker in the moment in which it ends is heard."""
-    purges = node.lake.purges
-    tries = []
-
-    async def work_off(name: CatalogName) -> None:
-        tries.append(name)
-        if len(tries) == 1:
-            asyncio.get_running_loop().call_soon(purges.wake, MAIN)
-
-    monkeypatch.setattr(purges, "_work_off", work_off)
-    purges.wake(MAIN)
-    await turns(10)
-
-    assert len(tries) == 2
-    assert purges._tasks == {}
-
-
-async def test_a_catalog_that_is_gone_has_nothing_to_purge(world: World, node: Node) -> None:
-    """Its worker ends, and so does one of a metalake that is gone."""
-    for name in (CatalogName(METALAKE, "gone"), CatalogName("gone", "x")):
-        node.lake.purges.wake(name)
-        await node.lake.purges.idle()
-
-    assert node.lake.purges._tasks == {}
 
 
 async def test_a_database_that_is_away_is_tried_again(
@@ -304,11 +271,10 @@ async def test_a_database_that_is_away_is_tried_again(
     await node.table()
     await node.delete(DROP)
     world.rig.faults.schedule("read_pointers", Fault.UNAVAILABLE)
-    await node.lake.purges.idle()
-    assert "purging in default.main failed" in caplog.text
+    await node.purges.idle()
+    assert "table a.t is not purged yet" in caplog.text
     assert len(world.files()) == 1
 
-    node.lake.purges.wake(MAIN)
     await try_again(world, node)
     assert world.files() == set()
 
@@ -323,7 +289,7 @@ async def test_a_file_of_another_table_is_not_deleted(world: World, node: Node) 
     named = [other["metadata-location"], loose.as_posix()]
     node.planner.reached.append(Reached("data", named))
     await node.delete(DROP)
-    await node.lake.purges.idle()
+    await node.purges.idle()
 
     assert world.files() == {other["metadata-location"]}
 
@@ -345,7 +311,7 @@ async def test_a_database_that_is_away_does_not_leave_files_behind(
 
     monkeypatch.setattr(purging, "reserve", reserve_later)
     await node.delete(DROP)
-    await node.lake.purges.idle()
+    await node.purges.idle()
     assert await jobs(node) == 1
     assert loose.exists()
 

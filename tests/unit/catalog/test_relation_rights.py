@@ -68,7 +68,6 @@ async def test_who_took_something_away_is_told_so_again(
     """Though there is nothing any more that it owns; but not who may not use the schema."""
     call = Call(MAIN, Caller("bob"), uuid4().bytes)
     await do(owned.lake, await owned.lake.open(call))
-    await owned.lake.purges.idle()
     before = await world.state()
 
     await do(owned.lake, await owned.lake.open(call))

@@ -1,0 +1,84 @@
+"""Work that goes on beside requests, in a server or in a process that does nothing else: the files
+of dropped tables are deleted."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import NamedTuple
+
+from headgate.catalog.events import EventBus
+from headgate.catalog.ports import Storage
+from headgate.catalog.purging import PurgeTerms
+from headgate.errors import BadSetting
+from headgate.extension_settings import purger_selection
+from headgate.kernel.kernel import Kernel
+from headgate.purge.claims import Claims
+from headgate.purge.jobs import JobTerms
+from headgate.purge.purgers import PurgerContext
+from headgate.purge.queue import Queue
+from headgate.purge.running import Runner
+from headgate.purge.service import PurgeService
+from headgate.purge.stages import Deleting, Stages
+from headgate.purge.workers import Workers
+from headgate.settings import purge_jobs as names
+from headgate.settings.setting import Settings
+from headgate.wiring import chance
+
+
+class Background(NamedTuple):
+    """What works in the background, not started yet."""
+
+    service: PurgeService
+    workers: Workers
+    stages: Stages
+    queue: Queue
+
+    def start(self) -> None:
+        """Begin, and go on until the stack ends."""
+        self.workers.start()
+
+
+async def open_background(
+    settings: Settings,
+    kernel: Kernel,
+    storage: Storage,
+    deleter: Deleting,
+    events: EventBus,
+    stack: AsyncExitStack,
+) -> Background:
+    """Workers that can be started; they end with the stack. BadSetting if the purger cannot be
+    used."""
+    terms, selection, queue = job_terms(settings), purger_selection(settings), Queue(kernel)
+    loop = asyncio.get_running_loop()
+    context = PurgerContext(storage=storage, backend=kernel.backend, events=events, loop=loop)
+    third_party = await selection.start(context)
+    if third_party is not None:
+        stack.push_async_callback(third_party.close)
+    stages = Stages(kernel, queue, storage, deleter, terms)
+    purgers = {third_party.name: third_party} if third_party else {}
+    runner = Runner(stages, events, chance(), purgers)
+    workers = Workers(runner, Claims(kernel, terms, events.server), chance())
+    stack.push_async_callback(workers.close)
+    promised = PurgeTerms(selection.name, settings[names.PURGE_GRACE_PERIOD])
+    return Background(PurgeService(workers, promised), workers, stages, queue)
+
+
+def job_terms(settings: Settings) -> JobTerms:
+    """How jobs are worked on; BadSetting if the times contradict each other."""
+    base_ms, max_ms = settings[names.PURGE_BACKOFF_BASE], settings[names.PURGE_BACKOFF_MAX]
+    if base_ms > max_ms:
+        raise BadSetting(
+            f"{names.PURGE_BACKOFF_BASE.name} cannot be {base_ms}",
+            why=f"{names.PURGE_BACKOFF_MAX.name} is {max_ms}, and that is the longest pause",
+            fix="Let the first be the smaller one",
+        )
+    return JobTerms(
+        worker_threads=settings[names.PURGE_WORKER_THREADS],
+        delete_threads=settings[names.PURGE_DELETE_THREADS],
+        poll_ms=settings[names.PURGE_POLL_INTERVAL],
+        batch_size=settings[names.PURGE_BATCH_SIZE],
+        lease_ms=settings[names.PURGE_LEASE_TIMEOUT],
+        max_attempts=settings[names.PURGE_MAX_ATTEMPTS],
+        backoff_base_ms=base_ms,
+        backoff_max_ms=max_ms,
+        completed_retention_hours=settings[names.PURGE_RETENTION],
+    )

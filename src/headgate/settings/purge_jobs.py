@@ -1,0 +1,121 @@
+"""Settings of the workers that delete the files of dropped tables."""
+
+from headgate.limits import (
+    PURGE_ATTEMPTS_MAX,
+    PURGE_BATCH_MAX,
+    PURGE_DELETE_THREADS_MAX,
+    PURGE_LEASE_MS_MIN,
+    PURGE_MS_MAX,
+    PURGE_POLL_MS_MIN,
+    PURGE_RETENTION_HOURS_MAX,
+    PURGE_WORKERS_MAX,
+)
+from headgate.settings.setting import Setting
+
+PURGE_WORKER_THREADS = Setting(
+    name="purger.async.worker-threads",
+    type=int,
+    default=4,
+    unit="jobs",
+    least=1,
+    most=PURGE_WORKERS_MAX,
+    help="How many dropped tables one process purges at a time, each with a process of its own.",
+)
+PURGE_DELETE_THREADS = Setting(
+    name="purger.async.delete-threads-per-job",
+    type=int,
+    default=8,
+    unit="threads",
+    least=1,
+    most=PURGE_DELETE_THREADS_MAX,
+    help="How many threads delete the files of one table.",
+)
+PURGE_POLL_INTERVAL = Setting(
+    name="purger.async.poll-interval-ms",
+    type=int,
+    default=5_000,
+    unit="milliseconds",
+    least=PURGE_POLL_MS_MIN,
+    most=PURGE_MS_MAX,
+    help="How often workers look for jobs that another server left; those of its own drops a "
+    "server begins with at once.",
+)
+PURGE_BATCH_SIZE = Setting(
+    name="purger.async.batch-size",
+    type=int,
+    default=16,
+    unit="jobs",
+    least=1,
+    most=PURGE_BATCH_MAX,
+    help="How many jobs one look hands to the workers of a process.",
+)
+PURGE_LEASE_TIMEOUT = Setting(
+    name="purger.async.lease-timeout-ms",
+    type=int,
+    default=300_000,
+    unit="milliseconds",
+    least=PURGE_LEASE_MS_MIN,
+    most=PURGE_MS_MAX,
+    help="How long a worker may be silent before another one takes its job. The same on all "
+    "servers of a store.",
+)
+PURGE_MAX_ATTEMPTS = Setting(
+    name="purger.async.max-attempts",
+    type=int,
+    default=5,
+    unit="attempts",
+    least=1,
+    most=PURGE_ATTEMPTS_MAX,
+    help="After how many failed attempts a job waits for an operator, as DEAD_LETTER.",
+)
+PURGE_BACKOFF_BASE = Setting(
+    name="purger.async.backoff-base-ms",
+    type=int,
+    default=30_000,
+    unit="milliseconds",
+    least=1,
+    most=PURGE_MS_MAX,
+    help="How long a job waits after its first failure, give or take a half; each further failure "
+    "doubles it.",
+)
+PURGE_BACKOFF_MAX = Setting(
+    name="purger.async.backoff-max-ms",
+    type=int,
+    default=3_600_000,
+    unit="milliseconds",
+    least=1,
+    most=PURGE_MS_MAX,
+    help="How long a job waits at most between two attempts.",
+)
+PURGE_RETENTION = Setting(
+    name="purger.async.completed-retention-hours",
+    type=int,
+    default=168,
+    unit="hours",
+    least=0,
+    most=PURGE_RETENTION_HOURS_MAX,
+    help="How long jobs that have ended are remembered.",
+)
+PURGE_GRACE_PERIOD = Setting(
+    name="purger.async.grace-period-ms",
+    type=int,
+    default=0,
+    unit="milliseconds",
+    least=0,
+    most=PURGE_MS_MAX,
+    help="How long a table that was dropped with purge can come back (`headgate jobs undrop`): "
+    "none of its files is deleted before.",
+)
+
+PURGE_JOBS = (
+    PURGE_WORKER_THREADS,
+    PURGE_DELETE_THREADS,
+    PURGE_POLL_INTERVAL,
+    PURGE_BATCH_SIZE,
+    PURGE_LEASE_TIMEOUT,
+    PURGE_MAX_ATTEMPTS,
+    PURGE_BACKOFF_BASE,
+    PURGE_BACKOFF_MAX,
+    PURGE_RETENTION,
+    PURGE_GRACE_PERIOD,
+)

@@ -1,0 +1,29 @@
+"""The purge machinery of a node in tests: all is real but the processes that delete."""
+
+from headgate.catalog.events import EventBus
+from headgate.catalog.ports import Planner, Storage
+from headgate.kernel.kernel import Kernel
+from headgate.purge.claims import Claims
+from headgate.purge.jobs import JobTerms
+from headgate.purge.queue import Queue
+from headgate.purge.running import Runner
+from headgate.purge.stages import Stages
+from headgate.purge.walking import WalkingDeleter
+from headgate.purge.workers import Workers
+
+TERMS = JobTerms()
+MIDDLE = 0.5  # of what is left to chance
+
+
+def purge_workers(
+    kernel: Kernel,
+    storage: Storage,
+    planner: Planner,
+    events: EventBus,
+    terms: JobTerms = TERMS,
+) -> Workers:
+    """Workers that look for jobs when they are woken."""
+    deleter = WalkingDeleter(planner, storage, kernel.clock)
+    stages = Stages(kernel, Queue(kernel), storage, deleter, terms)
+    claims = Claims(kernel, terms, events.server)
+    return Workers(Runner(stages, events, lambda: MIDDLE), claims, lambda: MIDDLE)
