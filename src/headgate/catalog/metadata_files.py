@@ -31,8 +31,15 @@ async def read_metadata(files: Files, location: str) -> bytes:
     data = await files.read(location)
     if not data.startswith(_GZIP_MAGIC):
         return data
+    return await asyncio.to_thread(unzipped, data, location)
+
+
+def unzipped(data: bytes, location: str) -> bytes:
+    """The JSON in a metadata file that was read."""
+    if not data.startswith(_GZIP_MAGIC):
+        return data
     try:
-        return await asyncio.to_thread(_unzip, data)
+        return _unzip(data)
     except (OSError, EOFError, zlib.error) as error:
         raise BadMetadata(
             f"Invalid metadata file: {location}",

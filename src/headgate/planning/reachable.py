@@ -5,7 +5,7 @@ there as long as the file is.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -183,7 +183,7 @@ class Seen:
     def __init__(self) -> None:
         self._hashes: set[int] = set()
 
-    def is_new(self, path: str) -> bool:
+    def is_new(self, path: Hashable) -> bool:
         """Whether it did not come by yet, as far as we remember."""
         key = hash(path)
         if key in self._hashes:
