@@ -1,5 +1,6 @@
 """Work that goes on beside requests, in a server or in a process that does nothing else: the files
-of dropped tables are deleted."""
+of dropped tables are deleted, and what is left of dropped catalogs and metalakes is cleared away.
+"""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -12,6 +13,7 @@ from headgate.errors import BadSetting
 from headgate.extension_settings import purger_selection
 from headgate.kernel.kernel import Kernel
 from headgate.purge.claims import Claims
+from headgate.purge.draining import Draining
 from headgate.purge.jobs import JobTerms
 from headgate.purge.purgers import PurgerContext
 from headgate.purge.queue import Queue
@@ -56,7 +58,9 @@ async def open_background(
     stages = Stages(kernel, queue, storage, deleter, terms)
     purgers = {third_party.name: third_party} if third_party else {}
     runner = Runner(stages, events, chance(), purgers)
-    workers = Workers(runner, Claims(kernel, terms, events.server), chance())
+    draining = Draining(kernel, selection.name)
+    claims = Claims(kernel, terms, events.server)
+    workers = Workers(runner, claims, chance(), [draining.make_one])
     stack.push_async_callback(workers.close)
     promised = PurgeTerms(selection.name, settings[names.PURGE_GRACE_PERIOD])
     return Background(PurgeService(workers, promised), workers, stages, queue)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from headgate.catalog.purging import LiveJob
 from headgate.errors import HeadgateError, LeaseLost
@@ -16,6 +16,9 @@ _MS = 1_000
 
 logger = logging.getLogger(__name__)
 
+Round = Callable[[], Awaitable[object]]
+"""Other work in the background, done before each look: it may bring jobs."""
+
 
 class Workers:
     """Jobs come from drops of this process, which are begun with at once, and from looks."""
@@ -25,6 +28,7 @@ class Workers:
         runner: Runner,
         claims: Claims,
         chance: Callable[[], float],
+        rounds: Sequence[Round] = (),
     ) -> None:
         terms = runner.terms
         self._queue = runner.stages.queue
@@ -33,6 +37,7 @@ class Workers:
         self._runner = runner
         self._terms = terms
         self._chance = chance
+        self._rounds = rounds
         self._dropped: deque[LiveJob] = deque(maxlen=terms.batch_size)
         self._is_look_due = False
         self._has_more = False  # after the last look
@@ -91,6 +96,11 @@ class Workers:
     async def _poll(self) -> None:
         """For ever; servers that start together do not look together."""
         while True:
+            for round in self._rounds:
+                try:
+                    await round()
+                except Exception as error:  # noqa: BLE001  whatever it is, it is tried again
+                    _warn("work in the background failed: %s", error)
             self.wake()
             await self._clock.sleep(self._terms.poll_ms / _MS * (0.5 + self._chance()))
 
