@@ -6,6 +6,7 @@ import msgspec
 
 from headgate.catalog.change_reading import Found
 from headgate.catalog.change_records import Change, records_of
+from headgate.catalog.dropped_catalogs import DROPPED, all_dropped
 from headgate.catalog.naming import CATALOGS, IDS, NAMES, ROOT, Names, id_bytes
 from headgate.catalog.openings import CATALOG_POINTER
 from headgate.errors import LogCut, NotFound
@@ -58,17 +59,25 @@ class ChangeNames:
         )
 
     async def catalogs(self, realm: str, listed: int | None = None) -> dict[int, str]:
-        """The names of a metalake's catalogs by their ids, in this list of them or the present."""
+        """The names of a metalake's catalogs by their ids, in this list of them or the present.
+
+        Dropped ones whose files are still there are among them.
+        """
         if listed is None:
             [listed] = await self._kernel.pointers.read([PointerKey(realm, CATALOG_POINTER)])
         if listed is None:
             return {}
         try:
             head = await open_head(self._kernel.store, realm, listed)
-            return await look(
+            named = await look(
                 head.index(NAMES),
                 lambda tree: {entry.id: name for name, entry in Names(tree).below(ROOT, CATALOGS)},
             )
+            dropped = await look(
+                head.index(DROPPED),
+                lambda tree: {id: record.name for id, record in all_dropped(tree)},
+            )
+            return named | dropped
         except NotFound:
             return {}  # its metalake is purged at this moment
 

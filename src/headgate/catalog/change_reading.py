@@ -2,7 +2,8 @@
 
 Positions are kept for each pointer. Where the list of catalogs tells of a new one, its pointer
 joins them, to be read from its first commit; where it tells that one is gone, its pointer leaves
-when it is read to its end. So whatever comes and goes between two pages, no record is passed by.
+when it is read to its end. One that was dropped is gone when the last of its files is. So whatever
+comes and goes between two pages, no record is passed by.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from headgate.catalog.change_cursors import ALL, OLDEST, Cursor, Extent, Position
 from headgate.catalog.change_records import Change, key_of, records_of
 from headgate.catalog.commit_ids import CommitIds
+from headgate.catalog.dropped_catalogs import DROPPED
 from headgate.catalog.merging import merged
 from headgate.catalog.naming import IDS
 from headgate.catalog.openings import CATALOG_POINTER, head_pointer
@@ -139,12 +141,13 @@ class Reading:
     def _learn(self, commit: Commit) -> None:
         """Take notice of pointers that come and go."""
         if commit.pointer == CATALOG_POINTER:
-            for kind, id in _entries(commit, IDS):
+            for kind, id in (*_entries(commit, IDS), *_entries(commit, DROPPED)):
                 key = PointerKey(commit.realm, head_pointer(int.from_bytes(id, "big")))
                 if kind == "added":
                     self.positions.setdefault(key, Position())
-                elif kind == "removed" and key in self.positions:
-                    self.positions[key] = self.positions[key]._replace(ends=True)
+                if kind != "updated" and key in self.positions:
+                    ends = kind == "removed"
+                    self.positions[key] = self.positions[key]._replace(ends=ends)
         if key_of(commit) == REALMS_KEY:
             for kind, id in _entries(commit, BY_ID):
                 if kind == "added" and self._extent == ALL:
