@@ -71,6 +71,7 @@ HeadgateError
 │   ├── Overloaded          too many requests at once
 │   ├── LeaseLost           another worker may have taken the job
 │   └── Closed
+├── PurgeUnfinished         a table is dropped, and its purge did not succeed at once
 └── OutcomeUnknown          applied or not: only reading can tell
 """
 
@@ -384,6 +385,10 @@ class LeaseLost(Unavailable):
 
 class Closed(Unavailable):
     """This part of Headgate is shutting down."""
+
+
+class PurgeUnfinished(HeadgateError):
+    """The table is dropped, and the job to purge it goes on; the same call would find no table."""
 
 
 class OutcomeUnknown(HeadgateError):

@@ -3,7 +3,7 @@
 import asyncio
 
 from headgate.catalog.purging import LiveJob, PurgeTerms
-from headgate.errors import HeadgateError, Unavailable
+from headgate.errors import HeadgateError, PurgeUnfinished
 from headgate.purge.jobs import State
 from headgate.purge.workers import Workers
 
@@ -18,7 +18,7 @@ class PurgeService:
         self._workers = workers
 
     async def hand_over(self, live: LiveJob) -> None:
-        """Begin with a job. All purgers but `async` are waited for: `Unavailable` if they fail.
+        """Begin with a job. All purgers but `async` are waited for: `PurgeUnfinished` if they fail.
 
         Then the table is dropped all the same, and the job is tried again like any other.
         """
@@ -41,8 +41,8 @@ class PurgeService:
         self._workers.wake()
 
 
-def _unfinished(live: LiveJob, why: str) -> Unavailable:
-    return Unavailable(
+def _unfinished(live: LiveJob, why: str) -> PurgeUnfinished:
+    return PurgeUnfinished(
         f"Table {live.job.table} is dropped, but not all of its files are deleted",
         why=why,
         fix=f"They will be, as job {live.id}: `headgate jobs show {live.id}` tells how far it is",

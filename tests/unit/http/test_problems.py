@@ -40,9 +40,10 @@ def test_a_known_failure_of_a_commit_is_no_server_error_without_retry(
 ) -> None:
     """A 5xx without Retry-After says that a commit may have landed, or that the store broke."""
     problem = ICEBERG.problem_of(cls)
-    broken = (errors.Corrupt, errors.NewerFormat, errors.ObjectNotFound, errors.OutcomeUnknown)
+    broken = (errors.Corrupt, errors.NewerFormat, errors.ObjectNotFound)
+    landed = (errors.OutcomeUnknown, errors.PurgeUnfinished)
 
-    assert (problem.status >= 500 and not problem.retry) == issubclass(cls, broken)
+    assert (problem.status >= 500 and not problem.retry) == issubclass(cls, broken + landed)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +69,7 @@ def test_a_known_failure_of_a_commit_is_no_server_error_without_retry(
         (errors.Overloaded, 429, "TooManyRequestsException"),
         (errors.OutcomeUnknown, 500, "CommitStateUnknownException"),
         (errors.BackendUnavailable, 503, "ServiceUnavailableException"),
+        (errors.PurgeUnfinished, 503, "ServiceUnavailableException"),
     ],
 )
 def test_iceberg_clients_see_their_own_types(
