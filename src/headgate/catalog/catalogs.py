@@ -9,7 +9,8 @@ import msgspec
 
 from headgate.catalog import catalog_commits
 from headgate.catalog.calls import OPERATOR, Call, Caller, CatalogName
-from headgate.catalog.catalog_commits import absent, add_catalog, remove_catalog
+from headgate.catalog.catalog_commits import absent, add_catalog, has_files, remove_catalog
+from headgate.catalog.dropped_catalogs import dropped_catalogs
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR, check_flat, check_nesting
@@ -55,6 +56,15 @@ async def stored_catalogs(kernel: Kernel, realm: Realm) -> list[CatalogEntity]:
     return await _all_of(await open_head(kernel.store, realm.id, value))
 
 
+async def catalogs_with_files(kernel: Kernel, realm: Realm) -> list[CatalogEntity]:
+    """The catalogs of a metalake, also dropped ones, that may have files of tables."""
+    if realm.state not in HAVE_CATALOGS:
+        return []
+    stored = await stored_catalogs(kernel, realm)
+    kept = [one for one in stored if await has_files(kernel, realm.id, one.id)]
+    return [*kept, *(gone.entity for gone in await dropped_catalogs(kernel, realm.id))]
+
+
 async def _all_of(head: HeadView) -> list[CatalogEntity]:
     entries = await look(
         head.index(NAMES), lambda tree: [entry for _, entry in Names(tree).below(ROOT, CATALOGS)]
@@ -75,7 +85,10 @@ async def find_catalog(kernel: Kernel, name: CatalogName) -> CatalogEntity:
 
 
 async def delete_catalog(kernel: Kernel, name: CatalogName, *, by: str = OPERATOR) -> CatalogEntity:
-    """Take an empty catalog out of its metalake."""
+    """Take an empty catalog out of its metalake.
+
+    Where files of dropped tables are still there, servers go on deleting them.
+    """
     gone = await find_catalog(kernel, name)
     realm = await kernel.realms.get(name.metalake)
     await remove_catalog(kernel, realm, Call(name, Caller(by)), gone)

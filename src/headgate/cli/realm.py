@@ -1,12 +1,13 @@
 """`headgate realm`: the life of realms, one sub-command for each move."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import click
 
 from headgate.catalog.calls import OPERATOR, Call, Caller, CatalogName
-from headgate.catalog.catalogs import stored_catalogs
+from headgate.catalog.catalogs import catalogs_with_files
+from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.metalake_openings import MetalakeOpenings
 from headgate.catalog.metalakes import found_metalake
 from headgate.catalog.openings import Openings
@@ -16,7 +17,9 @@ from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
 from headgate.errors import IllegalRealmMove
 from headgate.kernel.kernel import Kernel
-from headgate.kernel.realms import Realm, RealmState
+from headgate.kernel.realms import Realm, RealmState, is_dropped
+
+SHOWN_MAX = 5
 
 
 @click.group(invoke_without_command=True)
@@ -94,13 +97,18 @@ def own(run: Run, name: str, user: str) -> None:
 @realm.command()
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask; without a terminal nobody is asked.")
+@click.option("--abandon-files", is_flag=True, help="Leave the files of tables where they are.")
 @shared
-def purge(run: Run, *, name: str, yes: bool) -> None:
+def purge(run: Run, *, name: str, yes: bool, abandon_files: bool) -> None:
     """Delete everything in an INACTIVE realm, for good. NAME is its name or id.
 
-    The files of its tables stay: afterwards it is said where.
+    While its tables have files it is refused: nobody would know of them any more. To have them
+    deleted, drop the metalake by force over HTTP; servers do the rest. With --abandon-files they
+    stay, and afterwards it is said where.
     """
-    left = with_kernel(run, lambda kernel: _places(kernel, name), writable=False)
+    left = with_kernel(
+        run, lambda kernel: _places(kernel, name, abandoned=abandon_files), writable=False
+    )
     if not (yes or _is_agreed(name)):
         click.echo("Nothing is deleted.", err=True)
         click.get_current_context().exit(1)
@@ -162,8 +170,8 @@ async def _give(kernel: Kernel, name: str, user: str) -> Realm:
     return found
 
 
-async def _places(kernel: Kernel, name: str) -> list[str]:
-    """Where files of a realm that is to be purged may lie."""
+async def _places(kernel: Kernel, name: str, *, abandoned: bool) -> list[str]:
+    """Where files of a realm that is to be purged lie; `IllegalRealmMove` unless that is meant."""
     found = await kernel.realms.get(name)
     if found.state is RealmState.ACTIVE:
         raise IllegalRealmMove(
@@ -171,8 +179,24 @@ async def _places(kernel: Kernel, name: str) -> list[str]:
             why="it is ACTIVE",
             fix=f"Run `headgate realm deactivate {found.name}` first",
         )
-    catalogs = await stored_catalogs(kernel, found)
+    catalogs = await catalogs_with_files(kernel, found)
+    if catalogs and not abandoned:
+        raise IllegalRealmMove(
+            f"realm {found.name!r} cannot be purged",
+            why=f"files of tables are still there, in {_named(catalogs)}",
+            fix="Wait until a server has deleted them, as `headgate jobs list` shows, or leave "
+            "them where they are with --abandon-files"
+            if is_dropped(found)
+            else "Drop the metalake by force over HTTP to have them deleted, or leave them where "
+            "they are with --abandon-files",
+        )
     return [place for one in catalogs for place in one.locations]
+
+
+def _named(catalogs: Sequence[CatalogEntity]) -> str:
+    """The first few of these catalogs, for people."""
+    names = ", ".join(one.name for one in catalogs[:SHOWN_MAX])
+    return f"{names} and {len(catalogs) - SHOWN_MAX} more" if catalogs[SHOWN_MAX:] else names
 
 
 def _is_agreed(name: str) -> bool:

@@ -1,5 +1,6 @@
 """What `headgate realm` shows while it works."""
 
+import asyncio
 import io
 import json
 import sys
@@ -7,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from headgate.catalog.catalogs import list_catalogs
+from headgate.catalog.entities import CatalogEntity, Entry, Kind
+from headgate.catalog.naming import RELATIONS, ROOT, NamesDraft
+from headgate.catalog.openings import head_pointer
 from headgate.cli.main import run
-from headgate.cli.realm import counter
+from headgate.cli.realm import _named, counter
+from headgate.settings.loading import load
+from headgate.wiring import open_kernel
 
 
 def test_progress_is_shown_on_a_terminal(
@@ -72,17 +79,64 @@ def test_an_operator_gives_a_metalake_an_owner(
     assert done.count(("set-owner", "metalake", ["old"])) == 1
 
 
-def test_a_purge_says_where_files_are_left(
+async def add_table(store: list[str], *, dropped: bool = False) -> str:
+    """Let the catalog have a table, and drop the metalake if that is wanted; the realm's id."""
+    async with open_kernel(load(flags={"data": store[1]})) as kernel:
+        realm = await kernel.realms.activate("old")
+        [catalog] = await list_catalogs(kernel, "old")
+        entry = Entry(Kind.TABLE, kernel.ids.next(), kernel.ids.next())
+        await kernel.realm(realm.id).commit(
+            head_pointer(catalog.id),
+            lambda draft: NamesDraft(draft).add(ROOT, RELATIONS, "t", entry),
+        )
+        move = kernel.realms.drop if dropped else kernel.realms.deactivate
+        await move(realm.id)
+        return realm.id
+
+
+def test_a_realm_without_tables_leaves_no_files(
     switched_off: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody else knows afterwards; a script without a terminal is not asked."""
+    """A script without a terminal is not asked."""
     assert run(["realm", "purge", "old", *switched_off]) == 0
+
+    assert capsys.readouterr().out == "Realm 'old' is purged; it is PURGED.\n"
+
+
+def test_files_of_tables_are_only_left_if_that_is_said(
+    switched_off: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody else knows afterwards where they are."""
+    asyncio.run(add_table(switched_off))
+    assert run(["realm", "purge", "old", *switched_off]) == 1
+    refused = capsys.readouterr().err
+    assert run(["realm", "purge", "old", "--abandon-files", *switched_off]) == 0
     said = capsys.readouterr().out
     assert run(["realm", "purge", "old", "--json", *switched_off]) == 0
     again = json.loads(capsys.readouterr().out)
 
+    assert "files of tables are still there, in a. Drop the metalake by force" in refused
     assert said.endswith("Files of its tables are left in s3://b/w, s3://c.\n")
     assert (again["state"], again["files-left-in"]) == ("PURGED", [])
+
+
+def test_a_dropped_realm_is_not_purged_before_its_files_are_deleted(
+    switched_off: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Servers are at it."""
+    id = asyncio.run(add_table(switched_off, dropped=True))
+
+    assert run(["realm", "purge", id, *switched_off]) == 1
+    assert "Wait until a server has deleted them" in capsys.readouterr().err
+    assert run(["realm", "purge", id, "--abandon-files", *switched_off]) == 0
+
+
+def test_many_catalogs_with_files_are_not_all_named() -> None:
+    """A few tell what it is about."""
+    catalogs = [CatalogEntity(0, f"c{number}", "", {}) for number in range(7)]
+
+    assert _named(catalogs) == "c0, c1, c2, c3, c4 and 2 more"
+    assert _named(catalogs[:2]) == "c0, c1"
 
 
 @pytest.mark.parametrize(
