@@ -1,14 +1,16 @@
 """How a worker process gets at files: a port, and the factory that crosses the process border."""
 
+import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
 from headgate.errors import FileMissing, Forbidden, StorageUnavailable
-from headgate.limits import PLANNING_READS_AHEAD
+from headgate.limits import PLANNING_READS_AHEAD, PLANNING_STORES_OPEN_MAX
 
 
 class OpenFiles(Protocol):
@@ -22,6 +24,14 @@ class OpenFiles(Protocol):
 
 Files = Callable[[], OpenFiles]
 """Opens files in a worker. It is pickled: an instance of a module's dataclass, or a partial."""
+
+
+@lru_cache(PLANNING_STORES_OPEN_MAX)
+def open_files(factory: bytes) -> OpenFiles:
+    """What a pickled factory opens: the same for the same settings, so that connections are used
+    again."""
+    files: OpenFiles = pickle.loads(factory)()  # noqa: S301  the server's own words
+    return files
 
 
 def read_ahead(files: OpenFiles, locations: Iterable[str]) -> Iterator[Callable[[], bytes]]:

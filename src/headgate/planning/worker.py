@@ -1,12 +1,10 @@
 """A worker process that reads manifests."""
 
-import pickle
 import sys
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 
-from headgate.limits import FILTER_RECURSION_MAX, PLANNING_STORES_OPEN_MAX
-from headgate.planning.files import OpenFiles
+from headgate.limits import FILTER_RECURSION_MAX
+from headgate.planning.files import open_files
 from headgate.planning.reachable import reachable
 from headgate.planning.scan import fetch_plan, fetch_tasks, plan
 from headgate.workers.serving import Job, live
@@ -15,13 +13,6 @@ from headgate.workers.serving import Job, live
 def on_files(work: Callable[..., Iterator[bytes]]) -> Job:
     """A job whose first argument says how files are opened."""
     return lambda files, *arguments: work(open_files(files), *arguments)
-
-
-@lru_cache(PLANNING_STORES_OPEN_MAX)
-def open_files(factory: bytes) -> OpenFiles:
-    """The same store for the same settings, so that its connections are used again."""
-    files: OpenFiles = pickle.loads(factory)()  # noqa: S301  the server's own words
-    return files
 
 
 JOBS: dict[bytes, Job] = {

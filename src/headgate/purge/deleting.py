@@ -1,0 +1,251 @@
+"""Deleting the files of a table, one step at a time, leaf first. Runs in a child process.
+
+A step deletes files of one kind, and is over when they are gone, or when it is told which are not.
+Each step can be repeated. Little is remembered, however many files there are.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from headgate.catalog.metadata_files import unzipped
+from headgate.clock import Clock
+from headgate.errors import FileMissing, StorageUnavailable
+from headgate.limits import WALK_SEEN_PATHS_MAX
+from headgate.planning.reachable import Found, Seen, Walk
+from headgate.purge.deleter import DATA, LAST, LISTS, MANIFESTS, OLDER, Progress, Task
+from headgate.purge.jobs import Failed
+from headgate.purge.sweeping import Batch, Deletion, Sweep
+from headgate.purge.territory import Standing, Territory
+from headgate.storage.deletions import Check, Deleted
+
+STILL_THERE = "it was deleted and is still there"
+LISTED_AT_ONCE = 1_000
+
+Kind = Callable[[], Iterator[Found]]
+"""Finds all files of a kind, each time anew."""
+Tell = Callable[[Progress], None]
+
+
+class Files(Protocol):
+    """Files as a child process deletes them."""
+
+    def read(self, location: str) -> bytes:
+        """A whole file, or FileMissing."""
+        ...
+
+    def missing(self, location: str) -> bool:
+        """Whether there is no such file."""
+        ...
+
+    def list(self, prefix: str) -> Iterator[str]:
+        """The locations of all files below a place."""
+        ...
+
+    def deletion(self) -> Deletion:
+        """What deletes many files."""
+        ...
+
+    def remove_folders(self, location: str) -> None:
+        """Remove the empty folders here and below."""
+        ...
+
+    def check_store(self, location: str) -> None:
+        """Raise StorageUnavailable if what is missing may only be out of sight."""
+        ...
+
+
+class Tools(NamedTuple):
+    """What a step works with."""
+
+    files: Files
+    clock: Clock
+    check: Check
+    """Raises when nothing more is to be deleted."""
+    tell: Tell
+
+
+class Step:
+    """One step."""
+
+    def __init__(self, name: str, task: Task, tools: Tools) -> None:
+        self._name = name
+        self._task = task
+        self._files, self._clock, self._check, self._tell = tools
+        self._territory = Territory(task.roots, task.own, task.foreign)
+        self._sums = Progress(name)
+        self._found = 0
+        self._failed: list[Failed] = []
+        """What is not told yet."""
+        self._failures = 0
+        self._walk = self._begun()
+
+    def run(self) -> None:
+        """Do it. It went well if nothing was told to have failed."""
+        walk = self._walk
+        older = partial(walk.older, self._task.metadata_location)
+        rest = partial(_all, walk.lists, walk.statistics, older)
+        if self._name == DATA:
+            self._delete(walk.data)
+            self._verify(walk.data, besides=partial(_all, walk.manifests, rest, self._last))
+        elif self._name == MANIFESTS:
+            self._delete(walk.manifests)
+            self._verify(walk.manifests)
+        elif self._name == LISTS:
+            self._delete(walk.lists)
+        elif self._name == OLDER:
+            self._delete(partial(_all, walk.statistics, older))
+        else:
+            assert self._name == LAST, self._name
+            self._verify(rest)
+            self._end()
+        self._report(self._name, expected=self._found)
+
+    def _begun(self) -> Walk:
+        location = self._task.metadata_location
+        try:
+            data = self._files.read(location)
+        except FileMissing as error:
+            self._files.check_store(location)
+            if error.why:
+                raise StorageUnavailable(f"{location} cannot be read", why=error.why) from error
+            raise
+        return Walk(unzipped(data, location), self._files)
+
+    def _last(self) -> Iterator[Found]:
+        """The metadata file that the walk begins with."""
+        yield Found([self._task.metadata_location], [0])
+
+    def _end(self) -> None:
+        """All but the metadata file is gone: now this one, and the folders."""
+        if self._failures:
+            return
+        self._delete(self._last)
+        location = self._task.metadata_location
+        if self._found > self._failures and not self._files.missing(location):
+            self._fail(location, STILL_THERE)
+        for place in self._own_places():
+            self._check()
+            self._files.remove_folders(place)
+
+    def _delete(self, kind: Kind) -> None:
+        """Delete all files of a kind that are the table's own; tell of those that are outside."""
+        seen, batch = Seen(), Batch()
+        threads = self._task.threads
+        deletion = self._files.deletion()
+        with Sweep(deletion, threads, self._clock, self._check, self._done) as sweep:
+            for found in kind():
+                self._check()
+                outside: list[str] = []
+                for path, size in zip(found.paths, found.sizes, strict=True):
+                    folder, name = self._territory.find(path)
+                    standing = folder.standing_of(name)
+                    if standing is Standing.ELSEWHERE or not seen.is_new((folder.key, name)):
+                        continue
+                    if standing is Standing.OUTSIDE:
+                        outside.append(path)
+                        continue
+                    batch.add(folder.location, name, size)
+                    if batch.is_full:
+                        self._found += batch.count
+                        sweep.take(batch)
+                        batch = Batch()
+                if outside:
+                    self._report(self._name, outside=outside)
+            if batch.count:
+                self._found += batch.count
+                sweep.take(batch)
+        self._tell_unread()
+
+    def _done(self, batch: Batch, done: Deleted) -> None:
+        assert done.deleted + len(done.missing) + len(done.failed) == batch.count
+        self._sums = msgspec.structs.replace(
+            self._sums,
+            deleted=self._sums.deleted + done.deleted,
+            missing=self._sums.missing + len(done.missing),
+            bytes=self._sums.bytes + batch.deleted_bytes(done),
+        )
+        for location, why in done.failed:
+            self._fail(location, why)
+        self._report(self._name)
+
+    def _tell_unread(self) -> None:
+        """What a damaged manifest leads to is not known, so not all is deleted."""
+        for path, why in self._walk.unread:
+            if why:
+                self._fail(path, why)
+        self._walk.unread.clear()
+
+    def _verify(self, kind: Kind, besides: Kind | None = None) -> None:
+        """Look at what is left in the table's places: none of it may be of this kind.
+
+        `besides` is what may be left in any case; it is found with little effort.
+        """
+        if self._failures or (besides and not self._found):
+            return
+        self._report("verifying")
+        for left in self._left():
+            if besides:
+                left.difference_update(self._keys(besides))
+            if left:
+                for found in kind():
+                    self._check()
+                    for path in found.paths:
+                        folder, name = self._territory.find(path)
+                        if hash((folder.key, name)) in left:
+                            self._fail(path, STILL_THERE)
+                self._tell_unread()
+
+    def _left(self) -> Iterator[set[int]]:
+        """What lies in the table's places, some at a time. A checksum stands for its file."""
+        left: set[int] = set()
+        for place in self._own_places():
+            for number, location in enumerate(self._files.list(place)):
+                if not number % LISTED_AT_ONCE:
+                    self._check()
+                folder, name = self._territory.find(location)
+                left.add(hash((folder.key, name)))
+                if name.startswith(".") and name.endswith(".crc"):
+                    left.add(hash((folder.key, name[1:-4])))
+                if len(left) >= WALK_SEEN_PATHS_MAX:
+                    yield left
+                    left = set()
+        if left:
+            yield left
+
+    def _keys(self, kind: Kind) -> Iterator[int]:
+        for found in kind():
+            for path in found.paths:
+                folder, name = self._territory.find(path)
+                yield hash((folder.key, name))
+
+    def _own_places(self) -> Iterator[str]:
+        for place in self._task.own:
+            if self._territory.standing_of(place) is Standing.OWN:
+                yield place
+
+    def _fail(self, path: str, why: str) -> None:
+        self._failures += 1
+        self._failed.append(Failed(path, why))
+
+    def _report(
+        self, phase: str, *, outside: list[str] | None = None, expected: int | None = None
+    ) -> None:
+        """Tell how far it is: how many files there are is a guess until all are found."""
+        guess = max(self._found, self._walk.listed if self._name == DATA else 0)
+        self._sums = msgspec.structs.replace(
+            self._sums,
+            phase=phase,
+            expected=guess if expected is None else expected,
+            failed=self._failed,
+            outside=outside or [],
+        )
+        self._failed = []
+        self._tell(self._sums)
+
+
+def _all(*kinds: Kind) -> Iterator[Found]:
+    return chain.from_iterable(kind() for kind in kinds)

@@ -1,0 +1,105 @@
+"""A child process that deletes the files of tables."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from queue import Empty, Full, Queue
+from threading import Event, Thread
+from typing import cast
+
+import msgspec
+
+from headgate.clock import SystemClock
+from headgate.planning.files import open_files
+from headgate.purge.deleter import Progress, Task
+from headgate.purge.deleting import Files, Step, Tell, Tools
+from headgate.purge.fence import open_fence
+from headgate.storage.deletions import Check
+from headgate.workers.serving import Job, live
+
+SIGN_OF_LIFE_SECONDS = 1.0
+WAITING_MAX = 4  # progress that nobody has read yet: nothing more is deleted meanwhile
+
+
+def delete(factory: bytes, asked: bytes, step: bytes, fence: bytes) -> Iterator[bytes]:
+    """One step of a task: progress, encoded."""
+    task = msgspec.msgpack.decode(asked, type=Task)
+    files = cast("Files", open_files(factory))
+    clock = SystemClock()
+    with open_fence(Path(os.fsdecode(fence)), clock) as opened:
+
+        def work(tell: Tell, check: Check) -> None:
+            def check_both() -> None:
+                check()
+                opened.check()
+
+            check_both()
+            Step(step.decode(), task, Tools(files, clock, check_both, tell)).run()
+
+        for progress in told(work):
+            yield msgspec.msgpack.encode(progress)
+
+
+def told(work: Callable[[Tell, Check], None]) -> Iterator[Progress]:
+    """What work tells that is done on another thread, with signs of life while it tells nothing.
+
+    Whoever stops listening stops the work: its next `check` raises.
+    """
+    waiting: Queue[Progress | Exception | None] = Queue(WAITING_MAX)
+    over = Event()
+
+    def check() -> None:
+        if over.is_set():
+            raise NobodyListensError
+
+    def tell(news: Progress | Exception | None) -> None:
+        while True:
+            check()
+            try:
+                return waiting.put(news, timeout=SIGN_OF_LIFE_SECONDS)
+            except Full:
+                continue
+
+    def main() -> None:
+        try:
+            work(tell, check)
+            tell(None)
+        except NobodyListensError:
+            return
+        except Exception as error:  # noqa: BLE001  raised where it is listened to
+            tell(error)
+
+    thread = Thread(target=main, name="purge")
+    thread.start()
+    try:
+        yield from _heard(waiting)
+    finally:
+        over.set()
+        thread.join()
+
+
+class NobodyListensError(Exception):
+    """The parent is gone, or does not want to hear more."""
+
+
+def _heard(waiting: "Queue[Progress | Exception | None]") -> Iterator[Progress]:
+    last = Progress("")
+    while True:
+        try:
+            news = waiting.get(timeout=SIGN_OF_LIFE_SECONDS)
+        except Empty:
+            yield last
+            continue
+        if news is None:
+            return
+        if isinstance(news, Exception):
+            raise news
+        yield news
+        last = msgspec.structs.replace(news, failed=[], outside=[])
+
+
+JOBS: dict[bytes, Job] = {b"delete": delete}
+
+
+if __name__ == "__main__":
+    live(JOBS)
