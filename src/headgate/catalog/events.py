@@ -80,9 +80,10 @@ class PurgeFailed(Event, frozen=True, kw_only=True):
     attempts: int
 
 
-def facts_of(live: LiveJob) -> dict[str, Any]:
-    """What events of a purge job say besides when: `PurgeStarted(at_ms=now, **facts_of(live))`."""
+def facts_of(live: LiveJob, now_ms: int) -> dict[str, Any]:
+    """What all events of a purge job say, as arguments."""
     return {
+        "at_ms": now_ms,
         "metalake": live.metalake,
         "catalog": live.catalog_name,
         "table": live.job.table,

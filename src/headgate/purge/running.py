@@ -4,9 +4,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Protocol
 
-from headgate.catalog.events import EventBus, PurgeCompleted, PurgeFailed, PurgeStarted
+from headgate.catalog.events import EventBus, PurgeCompleted, PurgeFailed, PurgeStarted, facts_of
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import LiveJob, begin_job
 from headgate.errors import HeadgateError, LeaseLost
@@ -117,7 +117,7 @@ class Runner:
             begun = await commit(self._kernel, live.realm, head_pointer(live.catalog), _begin(live))
             if not begun:
                 raise JobGoneError
-        self._events.publish(PurgeStarted(**_facts(live, self._now_ms())))
+        self._events.publish(PurgeStarted(**facts_of(live, self._now_ms())))
         if job.purger in BUILT_IN:
             await self.stages.run(live, attempt, fence.path)
         else:  # a third party's files are never deleted by anybody else
@@ -171,7 +171,7 @@ class Runner:
         except LeaseLost:
             return await self._lost(lease)
         if row.state == State.DEAD_LETTER:
-            facts = _facts(lease.live, now_ms)
+            facts = facts_of(lease.live, now_ms)
             self._events.publish(PurgeFailed(reason=row.error, attempts=row.attempts, **facts))
         return row
 
@@ -208,7 +208,7 @@ class Runner:
                     elapsed_ms=row.elapsed_ms,
                     files=row.deleted,
                     bytes=row.bytes,
-                    **_facts(live, self._now_ms()),
+                    **facts_of(live, self._now_ms()),
                 )
             )
         return row
@@ -219,16 +219,3 @@ class Runner:
 
 def _begin(live: LiveJob) -> Callable[[Draft], bool]:
     return lambda draft: begin_job(draft, live.id) is not None
-
-
-def _facts(live: LiveJob, now_ms: int) -> dict[str, Any]:
-    """What all events say of a job."""
-    return {
-        "at_ms": now_ms,
-        "metalake": live.metalake,
-        "catalog": live.catalog_name,
-        "table": live.job.table,
-        "job": live.id,
-        "principal": live.job.created_by,
-        "request": live.job.request,
-    }

@@ -13,7 +13,7 @@ from headgate.purge.purgers import METHODS, IcebergPurger, PurgerContext, ThirdP
 
 ASYNC, SYNCHRONOUS, SPARK = "async", "synchronous", "spark"
 ALIASES = {"jdbc-async": ASYNC}
-PURGERS = Kind("purger", "headgate.purgers", (ASYNC, *ALIASES, SYNCHRONOUS, SPARK))
+PURGERS = Kind("purger", "headgate.purgers", (ASYNC, *ALIASES, SYNCHRONOUS))
 _GOOD_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -81,7 +81,7 @@ def _check_name(choice: str, name: object) -> None:
     """Jobs and properties know a purger by its own name, however it was chosen."""
     if not isinstance(name, str) or not _GOOD_NAME.fullmatch(name):
         raise _broken(choice, f"its name is {name!r}, and not lower-case words with dashes between")
-    if name in PURGERS.built_in:
+    if name in {*PURGERS.built_in, SPARK}:
         raise _broken(choice, f"its name is {name!r}, which is built in")
     if choice in PURGERS.names() and choice != name:
         raise _broken(choice, f"its name is {name!r}, and its entry point has another")

@@ -94,7 +94,7 @@ def test_events_of_a_job_say_which_table_it_is_of_and_who_dropped_it() -> None:
     job = PurgeJob(T, "file:/w/m.json", created_by="ann", request="r-1")
     live = LiveJob("1", "default", 5, "main", 7, job, ("file:/w",))
 
-    started = PurgeStarted(at_ms=1_000, **facts_of(live))
+    started = PurgeStarted(**facts_of(live, 1_000))
     assert TableDropped(**msgspec.structs.asdict(started), purge_requested=True) == DROPPED
 
 

@@ -73,7 +73,7 @@ def test_an_unknown_purger_is_refused_with_the_nearest() -> None:
 
     assert str(caught.value) == (
         "purger 'asnyc' is unknown: the nearest known name is 'async'. Choose one of async, "
-        "jdbc-async, synchronous, spark, or the import path of one, as module:Name"
+        "jdbc-async, synchronous, or the import path of one, as module:Name"
     )
 
 
