@@ -13,6 +13,7 @@ import headgate
 from headgate.cli.catalog import catalog
 from headgate.cli.demo import demo
 from headgate.cli.doctor import doctor
+from headgate.cli.jobs import jobs
 from headgate.cli.log import log
 from headgate.cli.output import printable, to_json
 from headgate.cli.realm import realm
@@ -41,7 +42,20 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (catalog, demo, doctor, group, log, realm, serve, settings, token, user, version):
+for _command in (
+    catalog,
+    demo,
+    doctor,
+    group,
+    jobs,
+    log,
+    realm,
+    serve,
+    settings,
+    token,
+    user,
+    version,
+):
     cli.add_command(_command)
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from headgate.settings.urls import mask
 
 GIVEN = ("--data", "--backend", "--config")
-_SUGGESTED = re.compile(r"`(headgate (?:catalog|doctor|group|log|realm|serve|token|user)\b[^`]*)`")
+_SUGGESTED = re.compile(
+    r"`(headgate (?:catalog|doctor|group|jobs|log|realm|serve|token|user)\b[^`]*)`"
+)
 
 
 def for_same_store(text: str, arguments: Sequence[str]) -> str:

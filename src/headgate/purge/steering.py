@@ -72,6 +72,12 @@ class Steering:
         live = found.live
         if found.has_ended or found.state in ENDED:
             raise _ended_table(found)
+        if (opened.realm.id, opened.catalog.id) != (live.realm, live.catalog):
+            raise Conflict(
+                f"Table {live.job.table} cannot be undropped",
+                why="its catalog was dropped",
+                fix=f"What is left of its files can be kept: `headgate jobs cancel {live.id}`",
+            )
         name = await undrop(opened, live.id, live.job.table, to)
         await self._forget_row(live.realm, live.id)
         return name

@@ -1,0 +1,128 @@
+"""Purge jobs in words: a line for each in a list, all of one, and how far it is."""
+
+from collections.abc import Iterator
+
+from headgate.cli.output import iso, printable
+from headgate.purge.job_views import JobSummary, JobView
+from headgate.purge.jobs import State
+
+HEADINGS = ("ID", "STATE", "TABLE", "FILES", "SIZE", "DROPPED")
+BAR_CHARS = 24
+LEDGER_LINES = 20
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
+_STEP = 1_000
+
+
+def listed(one: JobSummary) -> tuple[str, ...]:
+    """A job in a list, below the headings."""
+    return (
+        one.id,
+        one.state,
+        printable(table_of(one)),
+        files_of(one),
+        size(one.bytes_deleted),
+        iso(one.created_ms),
+    )
+
+
+def table_of(one: JobSummary) -> str:
+    """The table with all that it was in."""
+    return ".".join((one.metalake, one.catalog, *one.table))
+
+
+def files_of(one: JobSummary) -> str:
+    """How many files are gone, of how many."""
+    return f"{one.files_done:,} of {one.files_expected:,}"
+
+
+def described(one: JobView, now_ms: int) -> Iterator[str]:
+    """All of a job, a line for each fact that there is."""
+    facts = {
+        "job": one.id,
+        "table": table_of(one),
+        "state": one.state,
+        "purger": one.purger,
+        "attempts": str(one.attempts),
+        "files": f"{files_of(one)} are gone" + _failures(one),
+        "size": f"{size(one.bytes_deleted)} deleted",
+        "rate": f"{one.files_per_second:,.1f} files/s" if one.files_per_second else "",
+        "ends in": _until(one.estimated_end_ms, now_ms),
+        "phase": one.phase,
+        "error": one.error,
+        "worker": one.worker,
+        "metadata": one.metadata_location,
+        "dropped": f"{iso(one.created_ms)} by {one.dropped_by or 'nobody known'}",
+        "grace ends": _time(one.grace_end_ms),
+        "undrop": f"`headgate jobs undrop {one.id}`" if one.can_undrop else "",
+        "started": _time(one.started_ms),
+        "updated": _time(one.updated_ms),
+        "next try": _time(one.next_attempt_ms),
+    }
+    for title, text in facts.items():
+        if text:
+            yield f"{title:<11} {printable(text)}"
+    for line in one.ledger[:LEDGER_LINES]:
+        yield f"failed      {printable(f'{line.path}: {line.why}')}"
+    if len(one.ledger) > LEDGER_LINES or one.files_failed > len(one.ledger):
+        more = one.files_failed - min(len(one.ledger), LEDGER_LINES)
+        yield f"failed      and {more:,} more; --json shows those that are kept"
+
+
+def progress(one: JobView, now_ms: int) -> str:
+    """How far a job is, as a line without a bar."""
+    words = [f"{one.state:<11}", files_of(one), size(one.bytes_deleted)]
+    if one.files_per_second and one.state == State.RUNNING:
+        words.append(f"{one.files_per_second:,.0f} files/s")
+    if one.estimated_end_ms is not None:
+        words.append(f"ends in {_until(one.estimated_end_ms, now_ms)}")
+    if one.files_failed:
+        words.append(f"{one.files_failed:,} failed")
+    if one.state == State.PENDING:
+        words += _waiting(one, now_ms)
+    if one.error:
+        words.append(one.error)
+    return printable("  ".join(words))
+
+
+def bar(one: JobView, now_ms: int, width: int) -> str:
+    """The same with a bar, and no longer than a line."""
+    share = one.files_done / one.files_expected if one.files_expected else 0.0
+    share = 1.0 if one.state == State.SUCCEEDED else min(share, 1.0)
+    full = int(share * BAR_CHARS)
+    drawn = f"[{'#' * full}{'.' * (BAR_CHARS - full)}] {share:4.0%}  {progress(one, now_ms)}"
+    return drawn[: max(width - 1, 1)]
+
+
+def size(count: int) -> str:
+    """So many bytes, in three or four digits."""
+    amount, unit = float(count), 0
+    while amount >= _STEP and unit < len(_UNITS) - 1:
+        amount, unit = amount / _STEP, unit + 1
+    return f"{count} bytes" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
+
+
+def duration(ms: int) -> str:
+    """So much time, to the second."""
+    minutes, seconds = divmod(max(ms, 0) // 1_000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def _failures(one: JobView) -> str:
+    return f", {one.files_failed:,} cannot be deleted" if one.files_failed else ""
+
+
+def _until(end_ms: int | None, now_ms: int) -> str:
+    return "" if end_ms is None else duration(end_ms - now_ms)
+
+
+def _time(ms: int | None) -> str:
+    return "" if ms is None else iso(ms)
+
+
+def _waiting(one: JobView, now_ms: int) -> Iterator[str]:
+    """What a job waits for."""
+    if one.grace_end_ms is not None and one.grace_end_ms > now_ms and not one.attempts:
+        yield f"its grace period ends in {duration(one.grace_end_ms - now_ms)}"
+    elif one.next_attempt_ms is not None and one.next_attempt_ms > now_ms:
+        yield f"tried again in {duration(one.next_attempt_ms - now_ms)}"

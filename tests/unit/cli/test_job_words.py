@@ -1,0 +1,80 @@
+"""Purge jobs in words."""
+
+import pytest
+
+from headgate.catalog.purging import LiveJob, PurgeJob
+from headgate.cli.job_words import bar, described, duration, progress, size
+from headgate.model.names import Identifier
+from headgate.purge.job_views import view
+from headgate.purge.jobs import Failed, JobRow, State
+
+NOW_MS = 1_767_225_600_000
+JOB = PurgeJob(Identifier(("a",), "t\n"), "file:/m.json", created_ms=NOW_MS)
+LIVE = LiveJob("1", "lake", 2, "main", 17, JOB, ())
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1_000, "1.0 kB"),
+        (2_345_678, "2.3 MB"),
+        (7_000_000_000, "7.0 GB"),
+        (10**18, "1000.0 PB"),
+    ],
+)
+def test_sizes_are_short(count: int, text: str) -> None:
+    """As drives count them."""
+    assert size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [(-5, "0:00"), (61_999, "1:01"), (3_600_000, "1:00:00"), (90_061_000, "25:01:01")],
+)
+def test_durations_are_short(ms: int, text: str) -> None:
+    """Hours only if there are some."""
+    assert duration(ms) == text
+
+
+def test_what_could_drive_a_terminal_is_escaped() -> None:
+    """Names, errors and paths come from anybody."""
+    row = JobRow(State.PENDING, error="\x1b[2J", failed=1, ledger=(Failed("x\r", "y\n"),))
+    lines = list(described(view(LIVE, row), NOW_MS))
+
+    assert all(line.isprintable() for line in lines)
+    assert "table       lake.main.a.t\\n" in lines
+    assert progress(view(LIVE, row), NOW_MS).isprintable()
+
+
+def test_a_job_says_what_it_waits_for() -> None:
+    """The end of its grace period, or its next attempt."""
+    graced = LIVE._replace(job=PurgeJob(JOB.table, "", object=1, not_before_ms=NOW_MS + 65_000))
+    later = JobRow(State.PENDING, attempts=1, next_attempt_ms=NOW_MS + 30_000, error="away")
+
+    assert progress(view(graced, None), NOW_MS).endswith("its grace period ends in 1:05")
+    assert progress(view(LIVE, later), NOW_MS).endswith("tried again in 0:30  away")
+    assert progress(view(LIVE, None), NOW_MS) == "PENDING      0 of 0  0 bytes"
+
+
+def test_failures_are_told_on_the_way() -> None:
+    """Nobody has to wait for the end to learn of them."""
+    row = JobRow(State.RUNNING, failed=3, deleted=1, expected=4)
+
+    assert "3 failed" in progress(view(LIVE, row), NOW_MS)
+
+
+def test_a_bar_never_leaves_its_frame() -> None:
+    """Also if more files are gone than were expected, or nothing is known yet."""
+    for row in (JobRow(State.RUNNING), JobRow(State.RUNNING, deleted=9, expected=3)):
+        assert bar(view(LIVE, row), NOW_MS, 200).index("]") == 25
+    assert bar(view(LIVE, None), NOW_MS, 1) == "["
+
+
+def test_only_so_much_of_a_ledger_is_printed() -> None:
+    """The rest is for scripts."""
+    ledger = tuple(Failed(f"x{n}", "no") for n in range(30))
+    *_, last = described(view(LIVE, JobRow(State.DEAD_LETTER, failed=50, ledger=ledger)), NOW_MS)
+
+    assert last == "failed      and 30 more; --json shows those that are kept"
