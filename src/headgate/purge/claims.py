@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from headgate.catalog.purging import LiveJob
-from headgate.errors import LeaseLost, OutcomeUnknown, Unavailable
+from headgate.errors import BackendUnavailable, LeaseLost, OutcomeUnknown, Unavailable
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.objects import expect
 from headgate.kernel.records import Outcome
 from headgate.kernel.store import Versioned
-from headgate.limits import FETCH_IDS_MAX
+from headgate.limits import FETCH_IDS_MAX, RESOLVE_TRIES_MAX
 from headgate.purge.jobs import JobRow, JobTerms, State, claimed
 
 NO_ROW = 0
@@ -162,15 +162,17 @@ class Lease:
 
     async def _write(self, row: JobRow) -> None:
         clock = self._kernel.clock
-        sent, sent_ms = clock.seconds(), clock.wall_ms()
-        while not await self._swap(row):
-            await clock.sleep(RESOLVING_PAUSE_SECONDS)
-            if self.deadline and not self.holds():
-                raise self._lost()
+        for _ in range(RESOLVE_TRIES_MAX):
             sent, sent_ms = clock.seconds(), clock.wall_ms()
-        self.row = row
-        self.deadline = sent + self._usable_ms / _MS
-        self._wall_deadline_ms = sent_ms + self._usable_ms
+            if await self._swap(row):
+                self.row = row
+                self.deadline = sent + self._usable_ms / _MS
+                self._wall_deadline_ms = sent_ms + self._usable_ms
+                return
+            await clock.sleep(RESOLVING_PAUSE_SECONDS)
+        raise BackendUnavailable(
+            f"job {self.live.id} cannot be written", why="the database's answers are lost"
+        )
 
     async def _swap(self, row: JobRow) -> bool:
         """Whether the row was written; False if it may be tried again, as it is still ours."""

@@ -166,12 +166,12 @@ def new_row() -> JobRow:
 
 
 def claimed(row: JobRow | None, owner: str, now_ms: int) -> JobRow:
-    """A worker begins an attempt."""
+    """A worker begins an attempt, or goes on with that of a worker that is gone."""
     row = row or new_row()
     return msgspec.structs.replace(
         row,
         state=State.RUNNING,
-        attempts=row.attempts + 1,
+        attempts=row.attempts + (row.state == State.PENDING),
         owner=owner,
         next_attempt_ms=0,
         started_ms=row.started_ms or now_ms,

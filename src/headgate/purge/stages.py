@@ -102,6 +102,7 @@ class Attempt:
         """The stage has ended; the row that says so."""
         self._start = stage_ended(self.row(now_ms), stage, self.tally)
         self._tally = None
+        self.has_news = True
         return self._start
 
 
@@ -139,7 +140,6 @@ class Stages:
                 await self._stage(live, stage, ground, attempt, fence)
                 break
         row = attempt.end(stage, clock.wall_ms())
-        await attempt.lease.beat(row)
         if row.failed:
             first = row.ledger[0]
             raise StorageUnavailable(
