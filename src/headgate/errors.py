@@ -75,8 +75,6 @@ HeadgateError
 └── OutcomeUnknown          applied or not: only reading can tell
 """
 
-import copy
-
 
 class HeadgateError(Exception):
     """Headgate could not do what was asked."""
@@ -393,13 +391,3 @@ class PurgeUnfinished(HeadgateError):
 
 class OutcomeUnknown(HeadgateError):
     """The write was sent and its answer was lost: it may or may not have been applied."""
-
-
-def for_another_caller(error: Exception) -> Exception:
-    """The same error as an object of its own, so that callers do not share a traceback."""
-    try:
-        same = copy.copy(error)
-    except Exception:  # noqa: BLE001  an error that cannot be copied is shared
-        return error
-    same.__cause__ = error.__cause__
-    return same

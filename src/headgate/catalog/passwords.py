@@ -6,7 +6,8 @@ from collections import Counter, OrderedDict
 
 from headgate.catalog.ports import Workers
 from headgate.catalog.proofs import digest_of
-from headgate.errors import BadRequest, HeadgateError, Overloaded, for_another_caller
+from headgate.error_copies import for_another_caller
+from headgate.errors import BadRequest, HeadgateError, Overloaded
 from headgate.limits import (
     PASSWORD_CHARS_MAX,
     PASSWORD_CHARS_MIN,

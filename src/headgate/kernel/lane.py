@@ -8,13 +8,13 @@ from typing import NamedTuple
 import msgspec
 
 from headgate.clock import Clock
+from headgate.error_copies import for_another_caller
 from headgate.errors import (
     BackendUnavailable,
     Closed,
     CommitTimedOut,
     NoNodeId,
     PointerNotFound,
-    for_another_caller,
 )
 from headgate.ids import Ids, node, time_ms
 from headgate.kernel.assemble import Assembled, assemble

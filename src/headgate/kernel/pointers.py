@@ -9,7 +9,8 @@ flight.
 import asyncio
 from collections.abc import Sequence
 
-from headgate.errors import BackendUnavailable, for_another_caller
+from headgate.error_copies import for_another_caller
+from headgate.errors import BackendUnavailable
 from headgate.kernel.backend import Backend
 from headgate.kernel.records import PointerKey
 from headgate.limits import CONFIRMING_READS_MAX

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from headgate.errors import BadName, InvalidInput, TooLarge, for_another_caller
+from headgate.error_copies import for_another_caller
+from headgate.errors import BadName, InvalidInput, TooLarge
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.kernel import Kernel
