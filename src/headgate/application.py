@@ -11,7 +11,7 @@ import msgspec
 from headgate import __version__
 from headgate.access.rules import Rule
 from headgate.authentication import Authentication, open_authentication, shown_methods
-from headgate.background import open_background
+from headgate.background import Background, open_background
 from headgate.catalog import outsiders
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import bootstrap
@@ -40,12 +40,14 @@ from headgate.http.iceberg.service import Service
 from headgate.http.kernel_measures import kernel_samples, lake_samples, polling_samples
 from headgate.http.management.changes import ChangeServices, change_surface
 from headgate.http.management.database_file import file_check
+from headgate.http.management.jobs import JobServices, job_surface
 from headgate.http.management.reports import ReportServices, report_surface
 from headgate.http.management.routes import management_surface
 from headgate.http.management.services import Management, kernel_check
 from headgate.http.measures import Measures
 from headgate.http.openapi import openapi_document
 from headgate.http.problems import ICEBERG
+from headgate.http.purge_measures import PurgeMeasures
 from headgate.http.request import Request, Response
 from headgate.http.router import Route, Surface
 from headgate.http.shared_measures import SharedMeasures
@@ -53,7 +55,8 @@ from headgate.kernel.cache import Cache
 from headgate.kernel.kernel import Kernel
 from headgate.planning.planner import WORKER as PLANNING
 from headgate.planning.planner import Planner
-from headgate.purge.walking import WalkingDeleter
+from headgate.purge.inspecting import Inspector
+from headgate.purge.steering import Steering
 from headgate.server_settings import (
     audit_file,
     bootstrap_catalog,
@@ -115,7 +118,9 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             authentication = await open_authentication(settings, kernel, stack)
             audit = _audit(settings, measures, stack)
             validation = _validation(settings, kernel, measures, stack)
-            service = await _iceberg(settings, kernel, authentication, audit, validation, stack)
+            service, background = await _iceberg(
+                settings, kernel, authentication, audit, validation, stack
+            )
             measures.add_source(lambda: lake_samples(service.lake))
             _cut_logs(settings, kernel, measures, stack)
             measures.add_source(lambda: cache_samples("answers", service.answers.statistics()))
@@ -135,8 +140,14 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             changes = change_surface(
                 ChangeServices(service.lake, ChangeLog(kernel), service.authenticate)
             )
-            others = [reports, revocation, changes]
-            services = Management(check, numbers, _admission(service), _shown(settings))
+            inspector = Inspector(kernel)
+            jobs = _jobs(settings, service, inspector, background)
+            others = [reports, revocation, changes, jobs]
+            purges = PurgeMeasures(inspector, clock, background and background.stages.counters)
+            measures.add_source(purges.samples)
+            services = Management(
+                check, numbers, _admission(service), _shown(settings), purges.refresh
+            )
             own = _management(services, protocols, others)
             surfaces = [*protocols, *own, Surface("", ROOT_ROUTES, gravitino, GRAVITINO)]
             challenges = authentication.authenticator.challenges
@@ -198,8 +209,9 @@ async def _iceberg(
     audit: AuditLog | None,
     validation: Validation,
     stack: AsyncExitStack,
-) -> Service:
-    """What the handlers of Iceberg's protocol work with; closed with the stack."""
+) -> tuple[Service, Background | None]:
+    """What the handlers of Iceberg's protocol work with, and what works beside them; closed with
+    the stack."""
     storage = storage_options(settings)
     pool = WorkerPool(PLANNING, pool_options(settings))
     purge_pool = WorkerPool(PLANNING, PoolOptions(workers=1))  # a long purge must not hold up scans
@@ -213,8 +225,7 @@ async def _iceberg(
     events = event_bus(settings, server_name())
     background = None
     if not settings[READ_ONLY]:
-        deleter = WalkingDeleter(planner, gateway, kernel.clock)
-        background = await open_background(settings, kernel, gateway, deleter, events, stack)
+        background = await open_background(settings, kernel, gateway, events, stack)
         background.start()
     lake = Lake(
         kernel,
@@ -231,7 +242,7 @@ async def _iceberg(
     )
     reports = Reports(lake, stored=not settings[READ_ONLY])
     stack.push_async_callback(reports.close)
-    return Service(
+    service = Service(
         lake=lake,
         reports=reports,
         tokens=authentication.endpoint,
@@ -241,6 +252,17 @@ async def _iceberg(
         catalog=settings[BOOTSTRAP_CATALOG],
         is_writable=not settings[READ_ONLY],
     )
+    return service, background
+
+
+def _jobs(
+    settings: Settings, service: Service, inspector: Inspector, background: Background | None
+) -> Surface:
+    """Purge jobs, for operators."""
+    lake, steering = service.lake, Steering(service.lake.kernel, inspector)
+    wake = background.workers.wake if background else lambda _live: None
+    surface = job_surface(JobServices(lake, inspector, steering, service.authenticate, wake))
+    return surface._replace(routes=_routes(settings, surface.routes))
 
 
 def _gravitino(
