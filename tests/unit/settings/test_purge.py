@@ -5,6 +5,7 @@ import pytest
 from headgate.errors import BadSetting
 from headgate.settings.loading import find, load, restore
 from headgate.settings.purge import PURGER, PurgerProperty
+from headgate.settings.purge_jobs import PURGE_WORKER_THREADS
 from headgate.settings.setting import Settings
 from headgate.settings.table import PURGES, family_of
 
@@ -21,6 +22,20 @@ def properties(settings: Settings) -> dict[tuple[str, str], str]:
 def test_a_purger_is_chosen_by_any_of_its_names(name: str) -> None:
     """Gravitino's own name is one of them."""
     assert load(sets=[f"{name}=synchronous"])[PURGER] == "synchronous"
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "purger.async",
+        "purger.jdbc-async",
+        "gravitino.iceberg-rest.purger.async",
+        "gravitino.iceberg-rest.purger.jdbc-async",
+    ],
+)
+def test_workers_are_set_below_any_name_of_their_purger(prefix: str) -> None:
+    """What Gravitino calls it is understood there too."""
+    assert load(sets=[f"{prefix}.worker-threads=7"])[PURGE_WORKER_THREADS] == 7
 
 
 def test_a_config_file_can_choose_a_purger_beside_its_properties() -> None:
