@@ -1,126 +1,21 @@
-"""Purge jobs as they are served: lists, one job, steering, undrop, who may, and how it says no."""
-
-import base64
-import json
-from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Any
+"""Purge jobs as they are served: lists, one job, steering, undrop, and how it says no."""
 
 import pytest
 
-from headgate.access.auditing import Decision
 from headgate.access.rules import MANAGE_JOBS, READ_JOBS, UNDROP_TABLE
-from headgate.catalog.guards import Guard, GuardOptions
-from headgate.catalog.lake import Lake
-from headgate.catalog.purging import LiveJob, begin_job
-from headgate.errors import HeadgateError
-from headgate.http.management.jobs import PATH, ROUTES, JobServices, job_surface
-from headgate.http.request import Request
-from headgate.http.router import Match, Router
-from headgate.purge.inspecting import Inspector
+from headgate.catalog.purging import begin_job
+from headgate.http.management.jobs import ROUTES
 from headgate.purge.jobs import Failed, JobRow, State
-from headgate.purge.steering import Steering
 from tests.unit.catalog.dropping import HOUR_MS, drop, loaded
-from tests.unit.catalog.guarded import ADMIN, OWNER, Guarded, give_owner, rights
-from tests.unit.catalog.lakes import CATALOG, METALAKE, OPTIONS, Node, World, opened_world
-from tests.unit.http.gravitino.control import Believing
+from tests.unit.catalog.lakes import CATALOG, METALAKE, Node
+from tests.unit.http.management.operators import Operator, dropped
 from tests.unit.purge.rows import write_row
-
-USE = rights("catalog", CATALOG, "use_catalog", "use_schema")
-
-
-class Recorder:
-    """An audit that a test looks into."""
-
-    def __init__(self) -> None:
-        self.decisions: list[Decision] = []
-
-    def decided(self, decision: Decision) -> None:
-        self.decisions.append(decision)
-
-
-class Operator:
-    """A client of the jobs."""
-
-    def __init__(self, lake: Lake) -> None:
-        self.woken: list[LiveJob] = []
-        inspector = Inspector(lake.kernel)
-        steering = Steering(lake.kernel, inspector)
-        services = JobServices(lake, inspector, steering, Believing().caller, self.woken.append)
-        self._surface = job_surface(services)
-        self._router = Router([self._surface])
-
-    async def ask(
-        self, path: str = "", user: str = "", method: str = "GET", body: object = None
-    ) -> tuple[int, Any]:
-        """The status and the body of an answer."""
-        path, _, query = f"{PATH}{path}".partition("?")
-        match = self._router.match(method, path)
-        assert isinstance(match, Match), path
-        named = {"authorization": f"Basic {base64.b64encode(f'{user}:x'.encode()).decode()}"}
-        raw = b"" if body is None else json.dumps(body).encode()
-        request = Request(method, path, match.params, query, named if user else {}, raw, id="r-1")
-        try:
-            answer = await match.route.handler(self._surface.services, request)
-        except HeadgateError as error:
-            answer = self._surface.dialect.answer(error)
-        assert isinstance(answer.body, bytes)
-        return answer.status, json.loads(answer.body)
-
-    async def read(self, path: str = "", user: str = "") -> Any:
-        status, answer = await self.ask(path, user)
-        assert status == 200, answer
-        return answer
-
-    async def post(self, path: str, user: str = "", body: object = None) -> tuple[int, Any]:
-        return await self.ask(path, user, "POST", body)
-
-    async def refused(self, path: str, user: str = "", body: object = None) -> tuple[int, str, str]:
-        """Status, type and message of a refusal."""
-        status, answer = await self.post(path, user, body)
-        return status, answer["error"]["type"], answer["error"]["message"]
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    """A database and a warehouse, without nodes."""
-    async with opened_world(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-async def node(world: World) -> Node:
-    """A node, with a namespace `a`."""
-    node = await world.node()
-    await node.namespace("a")
-    return node
 
 
 @pytest.fixture
 def operator(node: Node) -> Operator:
     """Of a server where everybody may do everything."""
     return Operator(node.lake)
-
-
-@pytest.fixture
-def audit() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
-async def guarded(world: World, node: Node, audit: Recorder) -> Guarded:
-    """A server that checks rights, in a metalake that has an owner."""
-    guard = Guard(node.kernel, GuardOptions(is_on=True, admins=frozenset({ADMIN})))
-    parts = (node.storage, node.planner, node.workers, world.new_uuid, OPTIONS)
-    guarded = Guarded(Lake(node.kernel, *parts, guard=guard, audit=audit))
-    await give_owner(guarded)
-    return guarded
-
-
-async def dropped(node: Node, name: str = "t", grace_ms: int = 0) -> str:
-    """A table that was dropped; the id of its job, as it is shown."""
-    await node.table(name)
-    return str(await drop(node, name, grace_ms))
 
 
 async def test_a_job_tells_all_of_it(operator: Operator, node: Node) -> None:
@@ -318,98 +213,6 @@ async def test_a_name_that_cannot_be_read_is_refused(
 
     assert status == 400
     assert said in message
-
-
-async def test_owners_and_service_admins_see_and_steer(
-    guarded: Guarded, node: Node, audit: Recorder
-) -> None:
-    """Of the metalake and of the catalog; others hear what they would hear if there were none."""
-    await guarded.users("cora", "ann", "eve")
-    await guarded.own("catalog", CATALOG, "cora")
-    await guarded.role(
-        "all", rights("metalake", METALAKE, "use_catalog", "use_schema", "modify_table")
-    )
-    await guarded.assign("ann", "all")
-    job = await dropped(node, grace_ms=HOUR_MS)
-    operator = Operator(guarded.lake)
-    may, may_not = (OWNER, ADMIN, "cora"), ("ann", "eve", "nobody")
-
-    for user in may:
-        assert [one["id"] for one in (await operator.read("", user))["jobs"]] == [job], user
-        assert (await operator.ask(f"/{job}", user))[0] == 200
-        assert (await operator.refused(f"/{job}/retry", user))[0] == 409  # the grace period
-    for user in may_not:
-        assert (await operator.read("", user))["jobs"] == [], user
-        for verb in ("retry", "cancel", "undrop"):
-            hidden = await operator.refused(f"/{job}/{verb}", user)
-            absent = await operator.refused(f"/17/{verb}", user)
-            assert hidden[:2] == (404, "JobNotFound")
-            assert hidden[2].replace(job, "17") == absent[2]
-    refused = {one.principal for one in audit.decisions if not one.allowed}
-    assert refused >= {"ann", "eve", "nobody"}
-
-
-async def test_who_owned_a_table_sees_its_job_and_gets_it_back(
-    guarded: Guarded, node: Node
-) -> None:
-    """If it may use the schema; the rest is for those who answer for the catalog."""
-    await guarded.users("ann")
-    await guarded.role("user", USE)
-    await node.table()
-    await guarded.own("table", f"{CATALOG}.a.t", "ann")
-    job = str(await drop(node))
-    others = await dropped(node, "u", HOUR_MS)
-    operator = Operator(guarded.lake)
-    assert (await operator.read("", "ann"))["jobs"] == []
-    await guarded.assign("ann", "user")
-
-    assert [one["id"] for one in (await operator.read("", "ann"))["jobs"]] == [job]
-    assert (await operator.refused(f"/{job}/cancel", "ann"))[:2] == (403, "Forbidden")
-    assert (await operator.refused(f"/{job}/retry", "ann"))[:2] == (403, "Forbidden")
-    assert (await operator.refused(f"/{others}/undrop", "ann"))[:2] == (404, "JobNotFound")
-    assert (await operator.post(f"/{job}/undrop", "ann"))[0] == 200
-    assert await guarded.owner("table", f"{CATALOG}.a.t") == ("user", "ann")
-
-
-async def test_a_right_that_is_denied_on_the_schema_counts(guarded: Guarded, node: Node) -> None:
-    """The way to a dropped table goes through its schema, as long as that is there."""
-    await guarded.users("ann")
-    await guarded.role("user", USE, rights("schema", f"{CATALOG}.a", deny=["use_schema"]))
-    await guarded.assign("ann", "user")
-    await node.table()
-    await guarded.own("table", f"{CATALOG}.a.t", "ann")
-    job = await drop(node)
-    operator = Operator(guarded.lake)
-
-    assert (await operator.read("", "ann"))["jobs"] == []
-    assert (await operator.refused(f"/{job}/undrop", "ann"))[0] == 404
-
-
-async def test_only_jobs_of_metalakes_that_the_caller_may_see_are_told(
-    guarded: Guarded, node: Node
-) -> None:
-    """Who names another one is refused, as everywhere."""
-    await node.kernel.realms.create("theirs")
-    await guarded.users("ann")
-    operator = Operator(guarded.lake)
-
-    assert (await operator.ask("?metalake=theirs", "ann"))[0] == 403
-    assert (await operator.ask("?metalake=nowhere", "ann"))[0] == 403
-    assert (await operator.read("?metalake=theirs", ADMIN))["jobs"] == []
-    assert (await operator.read(f"?metalake={METALAKE}", "ann"))["jobs"] == []
-
-
-async def test_a_service_admin_who_is_no_user_gets_a_table_back(
-    guarded: Guarded, node: Node
-) -> None:
-    """For others: it does not own it afterwards, and the change log names it."""
-    await node.table()
-    job = await drop(node)
-    operator = Operator(guarded.lake)
-
-    assert (await operator.post(f"/{job}/undrop", ADMIN))[0] == 200
-    assert (await node.get("namespaces/a/tables/t")).status == 200
-    assert await guarded.owner("table", f"{CATALOG}.a.t") is None
 
 
 def test_its_routes_name_their_rules() -> None:
