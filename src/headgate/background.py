@@ -4,6 +4,7 @@ of dropped tables are deleted, and what is left of dropped catalogs and metalake
 
 import asyncio
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import NamedTuple
 
 from headgate.catalog.events import EventBus
@@ -13,17 +14,21 @@ from headgate.errors import BadSetting
 from headgate.extension_settings import purger_selection
 from headgate.kernel.kernel import Kernel
 from headgate.purge.claims import Claims
+from headgate.purge.deleter import WORKER, Deleter
 from headgate.purge.draining import Draining
 from headgate.purge.jobs import JobTerms
 from headgate.purge.purgers import PurgerContext
 from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
 from headgate.purge.service import PurgeService
-from headgate.purge.stages import Deleting, Stages
+from headgate.purge.stages import Stages
 from headgate.purge.workers import Workers
+from headgate.server_settings import storage_options
 from headgate.settings import purge_jobs as names
 from headgate.settings.setting import Settings
+from headgate.storage.worker_files import WorkerFiles
 from headgate.wiring import chance
+from headgate.workers.pool import PoolOptions, WorkerPool
 
 
 class Background(NamedTuple):
@@ -43,7 +48,6 @@ async def open_background(
     settings: Settings,
     kernel: Kernel,
     storage: Storage,
-    deleter: Deleting,
     events: EventBus,
     stack: AsyncExitStack,
 ) -> Background:
@@ -55,6 +59,9 @@ async def open_background(
     third_party = await selection.start(context)
     if third_party is not None:
         stack.push_async_callback(third_party.close)
+    pool = WorkerPool(WORKER, PoolOptions(workers=terms.worker_threads))
+    stack.push_async_callback(pool.close)
+    deleter = Deleter(pool, partial(WorkerFiles, storage_options(settings)))
     stages = Stages(kernel, queue, storage, deleter, terms)
     purgers = {third_party.name: third_party} if third_party else {}
     runner = Runner(stages, events, chance(), purgers)

@@ -166,6 +166,8 @@ class Stages:
                 attempt.tell(attempt.tally.told(progress), self.counters)
                 if progress.outside:
                     await self._delete_outside(live, ground, progress.outside, attempt)
+                if stage == ROOTS and attempt.tally.failed:
+                    return  # what leads to it stays
                 if clock.seconds() - looked >= GROUND_SECONDS:  # a stage may take hours
                     looked = clock.seconds()
                     if await self._ground(live) != ground:

@@ -1,0 +1,158 @@
+"""The life of a job's row: what each event makes of it."""
+
+import msgspec
+import pytest
+
+from headgate.purge.deleter import Progress
+from headgate.purge.jobs import (
+    ERROR_CHARS_MAX,
+    LEAVES,
+    LEDGER_BYTES_MAX,
+    LEDGER_MAX,
+    ROOTS,
+    Failed,
+    JobRow,
+    JobTerms,
+    State,
+    Tally,
+    alive,
+    beaten,
+    cancelled,
+    claimed,
+    ledger_of,
+    postponed,
+    redriven,
+    released,
+    stage_ended,
+    succeeded,
+)
+
+TERMS = JobTerms(max_attempts=4, backoff_base_ms=100, backoff_max_ms=300)
+STUCK = Failed("/w/x", "it is stuck")
+
+
+def running(**fields: object) -> JobRow:
+    return msgspec.structs.replace(claimed(None, "host:1", 1_000), **fields)
+
+
+def test_a_claim_begins_an_attempt() -> None:
+    """The first one says when the job was begun with, later ones do not."""
+    first = claimed(None, "host:1", 1_000)
+    again = claimed(released(postponed(first, "why", 2_000, TERMS, 0), 3_000), "host:2", 4_000)
+
+    assert (first.state, first.attempts, first.owner) == (State.RUNNING, 1, "host:1")
+    assert (again.started_ms, again.claimed_ms, again.owner) == (1_000, 4_000, "host:2")
+
+
+def test_going_on_for_a_worker_that_is_gone_is_no_new_attempt() -> None:
+    """Servers that are killed again and again do not use up the attempts of their jobs."""
+    row = running()
+    for _ in range(10):
+        row = claimed(row, "host:2", 2_000)
+
+    assert row.attempts == 1
+
+
+@pytest.mark.parametrize(("chance", "shares"), [(0.0, 0.5), (0.5, 1.0), (0.99, 1.49)])
+def test_pauses_double_up_to_a_limit_and_are_left_to_chance(chance: float, shares: float) -> None:
+    """Jobs that failed together are not tried again together."""
+    rows = [
+        postponed(running(attempts=attempts), "why", 0, TERMS, chance) for attempts in (1, 2, 3)
+    ]
+
+    assert [row.state for row in rows] == [State.PENDING] * 3
+    assert [row.next_attempt_ms for row in rows] == [int(ms * shares) for ms in (100, 200, 300)]
+
+
+def test_too_many_attempts_end_in_the_dead_letters() -> None:
+    """With the reason and the ledger, which may not be endless."""
+    row = running(attempts=4, failed=1, ledger=(STUCK,))
+    dead = postponed(row, "why" * ERROR_CHARS_MAX, 5, TERMS, 0)
+
+    assert (dead.state, dead.next_attempt_ms, dead.ledger) == (State.DEAD_LETTER, 0, (STUCK,))
+    assert len(dead.error) == ERROR_CHARS_MAX
+    assert dead.error.startswith("why")
+
+
+def test_an_attempt_that_is_broken_off_does_not_count() -> None:
+    """The server stops: anybody may go on at once."""
+    row = released(running(attempts=3, deleted=9), 2_000)
+
+    assert (row.state, row.attempts, row.next_attempt_ms, row.deleted) == (State.PENDING, 2, 0, 9)
+
+
+def test_files_are_counted_once_over_all_attempts_and_stages() -> None:
+    """Ten leaves, of which the first attempt deletes six; then four roots in two attempts."""
+    first = running()
+    half = beaten(first, Tally().told(Progress("data", 6, 0, 60, 10)), 2_000)
+    second = claimed(postponed(half, "why", 2_000, TERMS, 0), "host:2", 3_000)
+    leaves = Tally().told(Progress("data", 3, 7, 30, 10))  # one was gone before anybody came
+    done = stage_ended(beaten(second, leaves, 4_000), LEAVES, leaves)
+    assert (done.deleted, done.missing, done.bytes, done.expected) == (9, 1, 90, 10)
+    assert done.stages_done == LEAVES
+
+    roots = Tally().told(Progress("manifests", 2, 0, 5, 4))
+    third = claimed(postponed(beaten(done, roots, 5_000), "why", 5_000, TERMS, 0), "host:3", 6_000)
+    last = Tally().told(Progress("last", 2, 2, 5, 4))
+    whole = succeeded(stage_ended(beaten(third, last, 7_000), ROOTS, last), 7_000)
+    assert (whole.deleted, whole.missing, whole.bytes, whole.expected) == (13, 1, 100, 14)
+    assert (whole.state, whole.elapsed_ms) == (State.SUCCEEDED, 6_000)
+
+
+def test_files_outside_of_the_table_are_counted_too() -> None:
+    """The child does not know of them."""
+    tally = Tally().done_outside(3, [STUCK]).told(Progress("data", 5, 0, 9, 5))
+    row = beaten(running(), tally, 2_000)
+
+    assert (row.deleted, row.expected, row.failed, row.ledger) == (7, 8, 1, (STUCK,))
+
+
+def test_old_failures_stay_on_the_ledger_until_the_stage_has_ended() -> None:
+    """A worker that dies in between loses none of them; a stage that ends well leaves none."""
+    old, new = Failed("/w/old", "stuck"), Failed("/w/new", "stuck")
+    start = running(failed=1, ledger=(old,))
+    going = beaten(start, Tally().told(Progress("data", failed=[new])), 2_000)
+    assert going.ledger == (new, old)
+
+    failed = Tally().told(Progress("data", failed=[new]))
+    ended = stage_ended(going, LEAVES, failed)
+    assert (ended.ledger, ended.failed, ended.stages_done) == ((new,), 1, "")
+    clean = stage_ended(going, LEAVES, Tally())
+    assert (clean.ledger, clean.failed, clean.stages_done) == ((), 0, LEAVES)
+
+
+def test_a_ledger_has_room_for_some_failures_and_counts_all() -> None:
+    """Each file is on it once."""
+    many = [Failed(f"/w/{number}", "stuck") for number in range(3 * LEDGER_MAX)]
+    tally = Tally().told(Progress("data", failed=many)).told(Progress("data", failed=many[:1]))
+    long = [Failed(f"/{number}/" + "é" * 10_000, "stuck") for number in range(20)]
+
+    assert tally.failed == 3 * LEDGER_MAX + 1
+    assert tally.ledger == tuple(many[:LEDGER_MAX])
+    assert sum(len(one.path.encode()) for one in ledger_of(long)) <= LEDGER_BYTES_MAX
+    assert len(ledger_of([STUCK, STUCK])) == 1
+
+
+def test_a_clock_that_goes_back_takes_no_time() -> None:
+    """Another machine began with the job, and its clock was ahead."""
+    assert alive(running(), 500).elapsed_ms == 0
+    assert succeeded(running(), 500).elapsed_ms == 0
+
+
+def test_who_has_a_cancelled_job_stays_its_owner() -> None:
+    """Until he notices; a job that nobody works on has none."""
+    assert cancelled(running(), "ann", 5_000).owner == "host:1"
+    waiting = cancelled(postponed(running(), "why", 2_000, TERMS, 0), "ann", 5_000)
+    fresh = cancelled(None, "ann", 5_000)
+
+    assert (waiting.owner, fresh.owner) == ("", "")
+    assert (fresh.state, fresh.error) == (State.CANCELLED, "cancelled by ann")
+
+
+def test_a_job_that_is_redriven_has_all_its_attempts_again() -> None:
+    """What it could not delete is still known."""
+    dead = postponed(running(attempts=4, ledger=(STUCK,)), "why", 5, TERMS, 0)
+    row = redriven(dead, 6)
+
+    assert (row.state, row.attempts, row.next_attempt_ms) == (State.PENDING, 0, 0)
+    assert (row.error, row.ledger) == ("why", (STUCK,))
