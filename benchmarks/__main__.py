@@ -6,12 +6,14 @@ from collections.abc import Callable
 from benchmarks import kernel
 from benchmarks.authz import suite as authz
 from benchmarks.fixtures import command as fixture
+from benchmarks.purge import suite as purge
 from benchmarks.rest import suite as rest
 
 SUITES: dict[str, Callable[[list[str]], int]] = {
     "authz": authz.main,
     "fixture": fixture.main,
     "kernel": kernel.main,
+    "purge": purge.main,
     "rest": rest.main,
 }
 

@@ -10,6 +10,8 @@ import pytest
 from benchmarks import kernel
 from benchmarks.__main__ import main
 from benchmarks.authz.goals import GOALS as AUTHZ_GOALS
+from benchmarks.purge.goals import GOALS as PURGE_GOALS
+from benchmarks.purge.memory import memory_folder
 from benchmarks.report import GOALS, table
 from benchmarks.rest import suite as rest
 from benchmarks.rest.goals import GOALS as REST_GOALS
@@ -68,6 +70,18 @@ REST_FIGURES = (
     "load_growth",
     "start_seconds",
     "idle_rss_mb",
+)
+PURGE_COUNTS = ("drop_failed", "serving_failed", "files_left", "iceberg_files_left")
+PURGE_FIGURES = (
+    "drop_p99_ms_small",
+    "drop_p99_ms_500k",
+    "drop_ratio",
+    "drop_p99_ms_concurrent",
+    "purge_files_per_second",
+    "iceberg_files_per_second",
+    "rm_files_per_second",
+    "serving_slowdown",
+    "worker_rss_mb_500k",
 )
 AUTHZ_COUNTS = (
     "revoke_to_refused_requests",
@@ -157,6 +171,28 @@ def test_the_authz_suite_reports_every_figure(tmp_path: Path) -> None:
     assert len(table(figures, AUTHZ_GOALS).splitlines()) == len(AUTHZ_GOALS) + 1
 
 
+def test_the_purge_suite_reports_every_figure(tmp_path: Path) -> None:
+    """All drops are answered rightly, and neither ours nor Iceberg's purge leaves a file."""
+    plot = tmp_path / "purge.svg"
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "purge", "--smoke", "--json", "--plot", str(plot)],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["scale"] == "smoke"
+    assert {key: figures[key] for key in PURGE_COUNTS} == dict.fromkeys(PURGE_COUNTS, 0), figures
+    assert [key for key in PURGE_FIGURES if not figures[key] > 0] == []
+    assert plot.read_text("utf-8").count("<svg") == 1
+    assert len(table(figures, PURGE_GOALS).splitlines()) == len(PURGE_GOALS) + 1
+
+
 def test_content_is_compared_and_not_only_its_size() -> None:
     """An answer holds what is wanted if no member and no element of a list differs or lacks."""
     answer = {"metadata": {"location": "here", "properties": {"a": "1", "b": "2"}}, "names": [1, 2]}
@@ -170,7 +206,15 @@ def test_content_is_compared_and_not_only_its_size() -> None:
 def test_an_unknown_suite_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever names none, or one that does not exist, is told which there are."""
     assert (main([]), main(["nothing"])) == (2, 2)
-    assert "{authz,fixture,kernel,rest}" in capsys.readouterr().err
+    assert "{authz,fixture,kernel,purge,rest}" in capsys.readouterr().err
+
+
+def test_too_little_memory_is_named() -> None:
+    """Whoever has no room for the files is told so before any is made."""
+    with pytest.raises(RuntimeError, match="1,000,000,000,000 files need more"):
+        memory_folder(10**12, 1).__enter__()
+    with pytest.raises(RuntimeError, match="1,000,000,000,000 are needed"):
+        memory_folder(1, 10**12).__enter__()
 
 
 def test_missing_java_is_named(
