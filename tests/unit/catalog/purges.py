@@ -8,8 +8,8 @@ from headgate.purge.jobs import JobTerms
 from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
 from headgate.purge.stages import Stages
-from headgate.purge.walking import WalkingDeleter
 from headgate.purge.workers import Workers
+from tests.unit.catalog.walking import WalkingDeleter
 
 TERMS = JobTerms()
 MIDDLE = 0.5  # of what is left to chance

@@ -15,9 +15,9 @@ from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
 from headgate.purge.service import PurgeService
 from headgate.purge.stages import Stages
-from headgate.purge.walking import WalkingDeleter
 from headgate.purge.workers import Workers
 from tests.unit.catalog.lakes import Node, World
+from tests.unit.catalog.walking import WalkingDeleter
 from tests.unit.purge.partners import Failing, Plain, Stuck
 
 TERMS = JobTerms()

@@ -1,4 +1,4 @@
-"""Deleting in the server itself, by the planner's walk over a table's files."""
+"""What child processes do for a purge, done here: on the walk of a planner that tests steer."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
@@ -20,7 +20,7 @@ _DATA = "data"
 
 
 class WalkingDeleter:
-    """Deletes what the planner finds."""
+    """Deletes what the planner finds, as `Deleter` does."""
 
     def __init__(self, planner: Planner, storage: Storage, clock: Clock) -> None:
         self._planner = planner
