@@ -11,7 +11,7 @@ import msgspec
 from headgate import __version__
 from headgate.access.rules import Rule
 from headgate.authentication import Authentication, open_authentication, shown_methods
-from headgate.background import Background, open_background
+from headgate.background import Background, cut_logs, open_background
 from headgate.catalog import outsiders
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import bootstrap
@@ -20,7 +20,6 @@ from headgate.catalog.guards import Guard
 from headgate.catalog.lake import Lake
 from headgate.catalog.large_metadata import WORKER as METADATA
 from headgate.catalog.linked_places import check_links
-from headgate.catalog.log_rounds import LogRounds
 from headgate.catalog.polling import Validation, per_request
 from headgate.catalog.reports import Reports
 from headgate.catalog.separator_changes import settle_separator
@@ -81,7 +80,7 @@ from headgate.settings.catalogs import (
     BOOTSTRAP_METALAKE,
     SCHEMA_SEPARATOR,
 )
-from headgate.settings.server import HTTP_PUBLIC_URL, LOG_RETENTION, READ_ONLY
+from headgate.settings.server import HTTP_PUBLIC_URL, READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.worker_files import WorkerFiles
@@ -193,13 +192,10 @@ def _validation(
 def _cut_logs(
     settings: Settings, kernel: Kernel, measures: Measures, stack: AsyncExitStack
 ) -> None:
-    """Cut old commits now and then, until the stack ends."""
-    if settings[READ_ONLY] or not settings[LOG_RETENTION]:
-        return
-    rounds = LogRounds(kernel, settings[LOG_RETENTION])
-    measures.add_source(lambda: {"headgate_log_commits_cut_total": rounds.commits_cut})
-    task = asyncio.create_task(rounds.make_for_ever(entropy))
-    stack.callback(task.cancel)
+    """Cut old commits now and then, until the stack ends, and count them."""
+    rounds = None if settings[READ_ONLY] else cut_logs(settings, kernel, stack)
+    if rounds is not None:
+        measures.add_source(lambda: {"headgate_log_commits_cut_total": rounds.commits_cut})
 
 
 async def _iceberg(

@@ -1,5 +1,6 @@
 """Work that goes on beside requests, in a server or in a process that does nothing else: the files
-of dropped tables are deleted, and what is left of dropped catalogs and metalakes is cleared away.
+of dropped tables are deleted, what is left of dropped catalogs and metalakes is cleared away, and
+old commits are cut from the log.
 """
 
 import asyncio
@@ -8,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from headgate.catalog.events import EventBus
+from headgate.catalog.log_rounds import LogRounds
 from headgate.catalog.ports import Storage
 from headgate.catalog.purging import PurgeTerms
 from headgate.errors import BadSetting
@@ -25,9 +27,10 @@ from headgate.purge.stages import Stages
 from headgate.purge.workers import Workers
 from headgate.server_settings import storage_options
 from headgate.settings import purge_jobs as names
+from headgate.settings.server import LOG_RETENTION
 from headgate.settings.setting import Settings
 from headgate.storage.worker_files import WorkerFiles
-from headgate.wiring import chance
+from headgate.wiring import chance, entropy
 from headgate.workers.pool import PoolOptions, WorkerPool
 
 
@@ -71,6 +74,16 @@ async def open_background(
     stack.push_async_callback(workers.close)
     promised = PurgeTerms(selection.name, settings[names.PURGE_GRACE_PERIOD])
     return Background(PurgeService(workers, promised), workers, stages, queue)
+
+
+def cut_logs(settings: Settings, kernel: Kernel, stack: AsyncExitStack) -> LogRounds | None:
+    """Cut old commits now and then, until the stack ends; None if all are kept."""
+    if not settings[LOG_RETENTION]:
+        return None
+    rounds = LogRounds(kernel, settings[LOG_RETENTION])
+    task = asyncio.create_task(rounds.make_for_ever(entropy))
+    stack.callback(task.cancel)
+    return rounds
 
 
 def job_terms(settings: Settings) -> JobTerms:

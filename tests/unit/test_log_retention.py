@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate import application
+from headgate import background
 from headgate.application import load_application
 from headgate.errors import BadSetting
 from headgate.settings.loading import load
@@ -30,7 +30,7 @@ class Recorder:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Recorder]:
     """The rounds that servers begin."""
-    monkeypatch.setattr(application, "LogRounds", Recorder)
+    monkeypatch.setattr(background, "LogRounds", Recorder)
     monkeypatch.setattr(Recorder, "made", [])
     return Recorder.made
 

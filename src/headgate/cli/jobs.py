@@ -108,7 +108,7 @@ def retry(run: Run, *, id: str) -> None:
     async def work(kernel: Kernel) -> JobView:
         return (await Steering(kernel, Inspector(kernel)).retry(job)).view
 
-    one = with_kernel(run, work, writable=True)
+    one = with_kernel(run, work, writable=True, create=False)
     if run.json:
         click.echo(to_json(one))
     else:
@@ -129,7 +129,7 @@ def cancel(run: Run, *, id: str, yes: bool) -> None:
     async def work(kernel: Kernel) -> JobView:
         return (await Steering(kernel, Inspector(kernel)).cancel(job, OPERATOR)).view
 
-    one = with_kernel(run, work, writable=True)
+    one = with_kernel(run, work, writable=True, create=False)
     if run.json:
         click.echo(to_json(one))
         return
@@ -158,7 +158,7 @@ def undrop(run: Run, *, id: str, name: str | None) -> None:
         opened = await Openings(kernel).open(Call(where, Caller(OPERATOR, is_server=True)))
         return found.view, await Steering(kernel, inspector).undrop(opened, found, to)
 
-    one, restored = with_kernel(run, work, writable=True)
+    one, restored = with_kernel(run, work, writable=True, create=False)
     names = (*restored.namespace, restored.name)
     if run.json:
         click.echo(to_json({"metalake": one.metalake, "catalog": one.catalog, "name": names}))

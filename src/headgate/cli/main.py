@@ -23,6 +23,7 @@ from headgate.cli.suggestions import for_same_store
 from headgate.cli.token import token
 from headgate.cli.user import group, user
 from headgate.cli.version import version
+from headgate.cli.work import work
 from headgate.errors import HeadgateError, InvalidInput
 
 DONE, FAILED, BAD_USAGE = 0, 1, 2
@@ -55,6 +56,7 @@ for _command in (
     token,
     user,
     version,
+    work,
 ):
     cli.add_command(_command)
 

@@ -13,11 +13,19 @@ from headgate.wiring import open_kernel
 T = TypeVar("T")
 
 
-def with_kernel(run: Run, work: Callable[[Kernel], Awaitable[T]], *, writable: bool) -> T:
+def with_kernel(
+    run: Run,
+    work: Callable[[Kernel], Awaitable[T]],
+    *,
+    writable: bool,
+    create: bool | None = None,
+) -> T:
     """Open the store that the settings name, do this work on it, and close it.
 
-    Who only reads makes no store: one that is not there is most likely looked for in a wrong place.
+    Who only reads makes no store, nor who needs what is in it: one that is not there is most
+    likely looked for in a wrong place.
     """
+    create = writable if create is None else create
     if run.settings[BACKEND] == "memory:":
         raise BadSetting(
             "the backend memory: cannot be used by this command",
@@ -26,7 +34,7 @@ def with_kernel(run: Run, work: Callable[[Kernel], Awaitable[T]], *, writable: b
         )
 
     async def opened() -> T:
-        async with open_kernel(run.settings, writable=writable, create=writable) as kernel:
+        async with open_kernel(run.settings, writable=writable, create=create) as kernel:
             return await work(kernel)
 
     return asyncio.run(opened())

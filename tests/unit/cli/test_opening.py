@@ -7,7 +7,16 @@ import pytest
 
 from headgate.cli.main import run
 
-READING = [["log"], ["realm", "list"], ["catalog", "list"], ["catalog", "show", "main"]]
+READING = [
+    ["log"],
+    ["realm", "list"],
+    ["catalog", "list"],
+    ["catalog", "show", "main"],
+    ["jobs", "list"],
+    ["jobs", "show", "17"],
+    ["jobs", "cancel", "17"],
+    ["work"],
+]
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)

@@ -1,0 +1,100 @@
+"""`headgate work`: what servers do in the background, by a process that does nothing else."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+
+import click
+
+from headgate import __version__
+from headgate.background import Background, cut_logs, open_background
+from headgate.catalog.events import logger as events
+from headgate.cli.opening import with_kernel
+from headgate.cli.options import Run, shared
+from headgate.cli.output import printable, to_json
+from headgate.errors import BadSetting
+from headgate.extension_settings import check_extensions, event_bus
+from headgate.kernel.kernel import Kernel
+from headgate.server.process import Stopping, stop_on_signals
+from headgate.server_settings import check_endpoints, storage_options
+from headgate.settings.purge_jobs import PURGE_WORKER_THREADS
+from headgate.settings.server import LOG_LEVEL, READ_ONLY
+from headgate.settings.setting import Settings
+from headgate.settings.store import BACKEND, DATA
+from headgate.settings.urls import mask
+from headgate.storage.gateway import StorageGateway
+from headgate.wiring import DATABASE_FILE, server_name
+
+logger = logging.getLogger(__name__)
+
+
+@click.command
+@shared
+def work(run: Run) -> None:
+    """Delete the files of dropped tables until SIGTERM or SIGINT; no requests are served.
+
+    Servers do that too. More such processes, on any machine that reaches the store and the files,
+    share the jobs with them; give all of them the same settings.
+    """
+    settings = run.settings
+    if settings[READ_ONLY]:
+        raise BadSetting(
+            "headgate work cannot be read-only",
+            why="all it does is to change something",
+            fix="Leave the setting read-only out",
+        )
+    check_endpoints(settings)
+    check_extensions(settings)
+    _tell_what_is_done(settings)
+    with suppress(asyncio.CancelledError):  # it was told to stop before it began
+        with_kernel(
+            run,
+            lambda kernel: _work(settings, kernel, lambda: _announce(run)),
+            writable=True,
+            create=False,
+        )
+    if not run.json:
+        click.echo("headgate stopped")
+
+
+async def _work(settings: Settings, kernel: Kernel, ready: Callable[[], None]) -> None:
+    """Until somebody says stop; jobs under way are given back."""
+    stopping = Stopping()
+    stop_on_signals(stopping.say)
+    async with AsyncExitStack() as stack:
+        background = await _background(settings, kernel, stack)
+        stopping.opened()
+        background.start()
+        ready()
+        await stopping.wait()
+        logger.info("%d jobs are given back", background.workers.running)
+
+
+async def _background(settings: Settings, kernel: Kernel, stack: AsyncExitStack) -> Background:
+    """The same as in a server, without one."""
+    gateway = StorageGateway(storage_options(settings), kernel.clock)
+    stack.callback(gateway.close)
+    cut_logs(settings, kernel, stack)
+    bus = event_bus(settings, server_name())
+    return await open_background(settings, kernel, gateway, bus, stack)
+
+
+def _tell_what_is_done(settings: Settings) -> None:
+    """Log what happens, unless somebody chose what is logged: there is nothing else to see."""
+    if settings.plain()[LOG_LEVEL.name][1] == "default":
+        for one in (logger, events):
+            one.setLevel(logging.INFO)
+
+
+def _announce(run: Run) -> None:
+    """Say what it works on, and that it does."""
+    settings = run.settings
+    store = mask(settings[BACKEND]) or str(settings[DATA] / DATABASE_FILE)
+    if run.json:
+        click.echo(to_json({"pid": os.getpid(), "version": __version__, "store": store}))
+        return
+    click.echo(f"store       {printable(store)}")
+    click.echo(f"jobs        {settings[PURGE_WORKER_THREADS]} at a time")
+    click.echo("headgate works")
