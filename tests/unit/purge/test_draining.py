@@ -18,7 +18,7 @@ from headgate.purge import draining, emptying
 from headgate.purge.draining import Draining
 from tests.unit.catalog.dropping import HOUR_MS, drop
 from tests.unit.catalog.lakes import METALAKE, Node, World
-from tests.unit.purge.dropped import (
+from tests.unit.purge.containers import (
     Stopped,
     drop_main,
     end_jobs,

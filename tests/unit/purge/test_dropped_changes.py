@@ -9,7 +9,7 @@ from headgate.purge.finishing import finish
 from headgate.purge.jobs import JobRow, State
 from tests.unit.catalog.change_pages import since
 from tests.unit.catalog.lakes import Node
-from tests.unit.purge.dropped import drop_main, jobs, the_realm
+from tests.unit.purge.containers import drop_main, jobs, the_realm
 
 DROPPED = ("drop", "catalog", "", ("main",))
 PURGED = ("purge", "table", "main", ("a", "t"))

@@ -15,7 +15,7 @@ from headgate.errors import LocationTaken, RealmNotActive, Unavailable
 from headgate.kernel.realms import Realm
 from headgate.purge.draining import Draining
 from tests.unit.catalog.lakes import METALAKE, Node, World
-from tests.unit.purge.dropped import (
+from tests.unit.purge.containers import (
     ANN,
     Stopped,
     drop_main,
