@@ -24,7 +24,8 @@ class LocalDeletion:
 
     def delete(self, folder: str, names: Sequence[str], check: Check) -> Deleted:
         """Delete files of one folder. It stays open meanwhile, so no link can lead elsewhere."""
-        place = parse(f"{folder}/{names[0]}")
+        parent = parse(folder)
+        place = parent._replace(path=f"{parent.path}/{names[0]}".lstrip("/"))
         with ExitStack() as stack:
             try:
                 with translated(place):

@@ -267,7 +267,7 @@ def _name_of(place: Place) -> str:
 def _real_path(folder: int, path: str) -> str:
     """Where an open folder lies; one question to Linux, one for each name in its path elsewhere."""
     with suppress(OSError):
-        return str(Path(f"/proc/self/fd/{folder}").readlink())
+        return os.readlink(f"/proc/self/fd/{folder}")  # noqa: PTH115  each deleted folder is asked
     real = os.path.realpath(path)
     if not os.path.samestat(os.fstat(folder), os.stat(real)):  # noqa: PTH116  compared as it is
         raise FileNotFoundError  # it was moved away meanwhile

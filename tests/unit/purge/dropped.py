@@ -1,87 +1,172 @@
-"""Catalogs and metalakes that are dropped with what is in them, by servers that may stop."""
+"""Tables of every kind of file, as they lie on a disk when they are dropped."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
 
-from headgate.catalog.calls import Call, Caller
-from headgate.catalog.catalog_commits import remove_catalog
-from headgate.catalog.catalogs import list_catalogs
-from headgate.catalog.entities import CatalogEntity
-from headgate.catalog.openings import head_pointer
-from headgate.catalog.purging import LiveJob, end_job
-from headgate.kernel.index import open_head
-from headgate.kernel.kernel import Kernel
-from headgate.kernel.realms import Realm
-from headgate.kernel.records import PointerKey
-from headgate.purge.commits import commit
-from headgate.purge.queue import Queue
-from tests.unit.catalog.lakes import MAIN, METALAKE, Node
+from pyiceberg.manifest import ManifestEntryStatus
 
-ANN = Caller("ann")
+from headgate.clock import SystemClock
+from headgate.errors import HeadgateError
+from headgate.purge.deleter import STEPS, Progress, Task
+from headgate.purge.deleting import Files, Step, Tools
+from headgate.purge.jobs import LEAVES, ROOTS, Failed
+from headgate.storage.deletions import Check, may_go_on
+from headgate.storage.options import StorageOptions
+from headgate.storage.worker_files import WorkerFiles
+from tests.planning.tables import EQUALITY, POSITIONS, MetadataTable, data_file, entry
 
-
-class Stopped(Exception):
-    """A server that stops at this point."""
+Version = Literal[1, 2, 3]
+SIZE = 10
 
 
-def stop_after(kernel: Kernel, commits: int) -> Callable[[], None]:
-    """Let a server stop when it has made so many commits; calling the answer lets it live."""
-    committer, whole = kernel.committer, kernel.committer.commit
-    left = commits
+@dataclass
+class DroppedTable:
+    """A table below a warehouse, with real files."""
 
-    async def counted(*arguments: Any, **more: Any) -> object:
-        nonlocal left
-        if not left:
-            raise Stopped
-        left -= 1
-        return await whole(*arguments, **more)
+    warehouse: Path
+    version: Version = 2
+    name: str = "t"
+    properties: dict[str, str] = field(default_factory=dict)
 
-    def live() -> None:
-        committer.commit = whole  # type: ignore[method-assign]
+    def __post_init__(self) -> None:
+        self.folder = self.warehouse / "ns" / self.name
+        self.metadata = self.folder / "metadata"
+        self.data = self.folder / "data"
+        for folder in (self.metadata, self.data):
+            folder.mkdir(parents=True)
+        self.table = MetadataTable(self.metadata, version=self.version, properties=self.properties)
+        self.root = self.metadata / "00002.metadata.json"
 
-    committer.commit = counted  # type: ignore[method-assign, assignment]
-    return live
+    def file(self, name: str) -> str:
+        """Make a file of data."""
+        path = self.data / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * SIZE)
+        return str(path)
+
+    def row(self, name: str, **fields: Any) -> Any:
+        """An entry of a manifest, for a new file."""
+        return data_file(self.file(name), file_size_in_bytes=SIZE, **fields)
+
+    def with_everything(self) -> "DroppedTable":
+        """Two snapshots that share a manifest, deletes as the version has them, statistics."""
+        shared = self.table.manifest([self.row("a.parquet"), self.row("p=1/b.parquet")])
+        gone = entry(
+            data_file(str(self.data / "a.parquet"), file_size_in_bytes=SIZE),
+            ManifestEntryStatus.DELETED,
+            snapshot_id=2,
+            sequence_number=1,
+            file_sequence_number=1,
+        )
+        changed = self.table.manifest([gone, self.row("c.parquet")], number=2, snapshot=2)
+        self.table.snapshot(1, [shared])
+        later = [changed, *self._deletes(), shared]
+        self.table.snapshot(2, later, parent=1)
+        self._extra()
+        self.root.write_bytes(self.table.metadata())
+        return self
+
+    def _deletes(self) -> list[Any]:
+        if self.version == 1:
+            return []
+        rows = [
+            self.row("d.parquet", content=POSITIONS),
+            self.row("e.parquet", content=EQUALITY, equality_ids=[1]),
+        ]
+        if self.version == 3:
+            self.file("vectors.puffin")
+            rows += [
+                data_file(
+                    str(self.data / "vectors.puffin"),
+                    content=POSITIONS,
+                    file_format="PUFFIN",
+                    file_size_in_bytes=SIZE,
+                    referenced_data_file=str(self.data / name),
+                    content_offset=offset,
+                    content_size_in_bytes=5,
+                )
+                for offset, name in ((0, "a.parquet"), (5, "p=1/b.parquet"))
+            ]
+        return [self.table.manifest(rows, number=2, snapshot=2)]
+
+    def _extra(self) -> None:
+        written = {
+            name: str(self.metadata / name)
+            for name in ("one.stats", "parts.parquet", "00000.metadata.json", "00001.metadata.json")
+        }
+        for path in written.values():
+            Path(path).write_bytes(b"x" * SIZE)
+        sizes = {"file-size-in-bytes": SIZE, "snapshot-id": 1}
+        self.table.extra = {
+            "statistics": [{**sizes, "statistics-path": written["one.stats"]}],
+            "partition-statistics": [{**sizes, "statistics-path": written["parts.parquet"]}],
+            "metadata-log": [
+                {"timestamp-ms": 1, "metadata-file": written["00000.metadata.json"]},
+                {"timestamp-ms": 2, "metadata-file": written["00001.metadata.json"]},
+            ],
+        }
+
+    def with_many(self, files: int, manifests: int = 1) -> "DroppedTable":
+        """One snapshot of so many files."""
+        each = files // manifests
+        listed = [
+            self.table.manifest([self.row(f"{part}-{number}.parquet") for number in range(each)])
+            for part in range(manifests)
+        ]
+        self.table.snapshot(1, listed)
+        self.root.write_bytes(self.table.metadata())
+        return self
+
+    def task(self, stage: str = LEAVES, **fields: Any) -> Task:
+        """What a parent asks for."""
+        given = {"roots": (str(self.warehouse),), "own": (str(self.folder),), **fields}
+        return Task(metadata_location=str(self.root), stage=stage, **given)
 
 
-async def the_realm(node: Node) -> Realm:
-    return await node.kernel.realms.get(METALAKE)
+def files_below(folder: Path) -> set[str]:
+    """Everything but folders."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
 
 
-async def drop_main(node: Node) -> CatalogEntity:
-    """Drop the catalog by force, with what is in it."""
-    [main] = [one for one in await list_catalogs(node.kernel, METALAKE) if one.name == "main"]
-    call = Call(MAIN, ANN, request="r1")
-    await remove_catalog(node.kernel, await the_realm(node), call, main, force=True)
-    return main
+@dataclass
+class Outcome:
+    """What the steps of a task told."""
+
+    progress: list[Progress] = field(default_factory=list)
+    sums: dict[str, Progress] = field(default_factory=dict)
+    error: HeadgateError | None = None
+
+    @property
+    def failed(self) -> list[Failed]:
+        return [line for one in self.progress for line in one.failed]
+
+    @property
+    def outside(self) -> list[str]:
+        return [path for one in self.progress for path in one.outside]
+
+    @property
+    def gone(self) -> int:
+        return sum(one.deleted + one.missing for one in self.sums.values())
 
 
-async def jobs(node: Node) -> list[LiveJob]:
-    return await Queue(node.kernel).live_jobs()
+def run(task: Task, files: Files | None = None, check: Check = may_go_on) -> Outcome:
+    """All steps of a stage in this process, until one fails."""
+    outcome = Outcome()
+    opened = files or WorkerFiles(StorageOptions(), task.roots)()
+    for name in STEPS[task.stage]:
+        tools = Tools(opened, SystemClock(), check, outcome.progress.append)
+        Step(name, task, tools).run()
+        outcome.sums[name] = outcome.progress[-1]
+        if outcome.failed:
+            break
+    return outcome
 
 
-async def tables(node: Node) -> list[str]:
-    """Of the tables whose files are to be deleted."""
-    return sorted(str(live.job.table) for live in await jobs(node))
-
-
-async def end_jobs(node: Node) -> None:
-    """Be done with all jobs, as workers would be."""
-    for live in await jobs(node):
-        attempt = partial(end_job, id=live.id)
-        await commit(node.kernel, live.realm, head_pointer(live.catalog), attempt)
-
-
-async def keys(node: Node, realm: str, pointer: str, index: str) -> list[bytes]:
-    """What an index holds, whatever state its realm is in."""
-    [value] = await node.kernel.pointers.read([PointerKey(realm, pointer)])
-    head = await open_head(node.kernel.store, realm, value)
-    return [key async for key, _ in head.index(index).scan()]
-
-
-async def fill(node: Node) -> None:
-    """Tables on two levels, and a view."""
-    await node.namespace("a", "b")
-    await node.table("t")
-    await node.table("u", namespace="a%1Fb")
-    await node.view("v")
+def purge(table: DroppedTable, **fields: Any) -> Outcome:
+    """Both stages."""
+    leaves = run(table.task(LEAVES, **fields))
+    if leaves.failed:
+        return leaves
+    roots = run(table.task(ROOTS, **fields))
+    return Outcome([*leaves.progress, *roots.progress], leaves.sums | roots.sums)
