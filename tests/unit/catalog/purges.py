@@ -7,7 +7,7 @@ from headgate.purge.claims import Claims
 from headgate.purge.jobs import JobTerms
 from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
-from headgate.purge.stages import Stages
+from headgate.purge.stages import Deleting, Stages
 from headgate.purge.workers import Workers
 from tests.unit.catalog.walking import WalkingDeleter
 
@@ -21,9 +21,10 @@ def purge_workers(
     planner: Planner,
     events: EventBus,
     terms: JobTerms = TERMS,
+    deleter: Deleting | None = None,
 ) -> Workers:
     """Workers that look for jobs when they are woken."""
-    deleter = WalkingDeleter(planner, storage, kernel.clock)
+    deleter = deleter or WalkingDeleter(planner, storage, kernel.clock)
     stages = Stages(kernel, Queue(kernel), storage, deleter, terms)
     claims = Claims(kernel, terms, events.server)
     return Workers(Runner(stages, events, lambda: MIDDLE), claims, lambda: MIDDLE)
