@@ -177,11 +177,11 @@ class Lease:
     async def _swap(self, row: JobRow) -> bool:
         """Whether the row was written; False if it may be tried again, as it is still ours."""
         version = self._kernel.ids.next()
+        self._doubtful.add(version)  # whoever is cancelled here never hears what came of it
         try:
             outcome = await self._send(row, version)
         except OutcomeUnknown:
-            self._doubtful.add(version)  # it may even still happen
-            outcome = Outcome.LOST
+            outcome = Outcome.LOST  # it may even still happen
         if outcome is Outcome.LOST:
             found = await self._read()
             now = found.version if found else NO_ROW

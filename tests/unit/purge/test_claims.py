@@ -107,6 +107,32 @@ async def test_an_unknown_outcome_is_looked_up(workers: list[Worker], fault: Fau
     assert (row.state, row.attempts, row.error) == (State.PENDING, 1, "why")
 
 
+@pytest.mark.parametrize("point", ["before_update", "after_update"])
+async def test_a_heartbeat_that_is_cancelled_does_not_cost_the_lease(
+    workers: list[Worker], point: str
+) -> None:
+    """The work is over while it is under way: whether it landed or not, the end is written."""
+    [one, other] = workers
+    lease = await one.claimed(job())
+    under_way = asyncio.Event()
+
+    async def hang() -> None:
+        under_way.set()
+        await asyncio.Event().wait()
+
+    one.faults.crash_at(point, hang)
+    heart = asyncio.create_task(lease.beat(lease.row))
+    await under_way.wait()
+    heart.cancel()
+    [end] = await asyncio.gather(heart, return_exceptions=True)
+    await lease.end(postponed(lease.row, "why", one.clock.wall_ms(), TERMS, 0.5))
+
+    row = await other.row(job())
+    assert isinstance(end, asyncio.CancelledError)
+    assert row is not None
+    assert (row.state, row.error) == (State.PENDING, "why")
+
+
 async def test_a_claim_whose_answer_is_never_heard_is_given_up(workers: list[Worker]) -> None:
     """The row may be there: then it is taken like that of a dead worker."""
     [one, other] = workers
