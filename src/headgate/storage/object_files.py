@@ -112,10 +112,12 @@ async def _delete_some(store: Store, places: Sequence[Place], check: Check) -> N
             if all(error and error.fix == NETWORK for error in errors):
                 why = errors[0].why if errors[0] else ""
                 return [*kept, *((place.location(place.path), why) for place in places[start:])]
+            refused = [(place, error) for place, error in zip(some, errors, strict=True) if error]
+            gone = await asyncio.gather(*(_is_gone(store, place) for place, _ in refused))
             kept += [
                 (place.location(place.path), error.why)
-                for place, error in zip(some, errors, strict=True)
-                if error
+                for (place, error), is_gone in zip(refused, gone, strict=True)
+                if not is_gone
             ]
         return kept
     return []
@@ -131,3 +133,15 @@ async def _delete_one(store: Store, place: Place) -> HeadgateError | None:
     except HeadgateError as error:
         return error
     return None
+
+
+async def _is_gone(store: Store, place: Place) -> bool:
+    """Whether a refused deletion was not needed: else what is long gone could fail for ever."""
+    try:
+        with translated(place.location(place.path)):
+            await obstore.head_async(store, place.path)
+    except FileMissing:
+        return True
+    except HeadgateError:
+        return False
+    return False

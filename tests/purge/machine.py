@@ -1,0 +1,152 @@
+"""The whole machinery of purges in one process: jobs, claims, workers and the code of a deleting
+child, with time and storage in the hands of a test."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from benchmarks.fixtures.table import Made, make_table
+from headgate.catalog.events import Event, EventBus
+from headgate.clock import Clock
+from headgate.purge import sweeping, worker
+from headgate.purge.claims import Claims
+from headgate.purge.deleter import Deleter
+from headgate.purge.inspecting import Found, Inspector
+from headgate.purge.jobs import JobRow, JobTerms
+from headgate.purge.queue import Queue
+from headgate.purge.running import Runner
+from headgate.purge.stages import Stages
+from headgate.purge.steering import Steering
+from headgate.purge.workers import Workers
+from headgate.testing.kernels import SteppedClock
+from tests.purge.faulty_files import Trouble
+from tests.purge.listing import files_below, local_path
+from tests.unit.catalog.lakes import Node, World, opened_world
+
+MIDDLE = 0.5  # of what is left to chance
+FILES = 60
+AHEAD_MS = 10_000
+END = object()
+
+
+class InlinePool:
+    """Runs the code of deleting children here, each on threads of its own."""
+
+    async def stream(self, job: str, *arguments: bytes) -> AsyncGenerator[bytes]:
+        steps = worker.JOBS[job.encode()](*arguments)
+        try:
+            while (answer := await asyncio.to_thread(next, steps, END)) is not END:
+                assert isinstance(answer, bytes)
+                yield answer
+        finally:
+            await asyncio.to_thread(steps.close)  # type: ignore[attr-defined]
+
+
+class Machine:
+    """One process that works on purges."""
+
+    def __init__(self, node: Node, terms: JobTerms, trouble: Trouble, name: str) -> None:
+        self.node = node
+        self.terms = terms
+        self.trouble = trouble
+        self.told: list[Event] = []
+        self.inspector = Inspector(node.kernel)
+        self.steering = Steering(node.kernel, self.inspector)
+        events = EventBus(name)
+        events.listeners.append(self.told.append)
+        deleter = Deleter(InlinePool(), trouble.files_below)  # type: ignore[arg-type]
+        stages = Stages(node.kernel, Queue(node.kernel), node.storage, deleter, terms)
+        runner = Runner(stages, events, lambda: MIDDLE)
+        self.workers = Workers(runner, Claims(node.kernel, terms, name), lambda: MIDDLE)
+
+    async def make(self, name: str = "t", files: int = FILES) -> Made:
+        """A table with files of all kinds."""
+        return await asyncio.to_thread(make_table, Bridge(self.node), ("a", name), files)
+
+    async def drop(self, name: str = "t") -> int:
+        """Drop a table with purge, and the id of its job; nobody begins with it."""
+        before = {found.live.id for found in await self.inspector.all_live()}
+        answer = await self.node.delete(f"namespaces/a/tables/{name}?purgeRequested=true")
+        assert answer.status == 204, answer
+        [job] = {found.live.id for found in await self.inspector.all_live()} - before
+        return job
+
+    async def work(self) -> None:
+        """Do what can be done now."""
+        self.workers.wake()
+        await self.workers.idle()
+
+    async def find(self, job: int) -> Found:
+        return await self.inspector.find(job)
+
+    async def row(self, job: int) -> JobRow:
+        """Of a job that was tried."""
+        row = (await self.find(job)).row
+        assert row is not None
+        return row
+
+    async def close(self) -> None:
+        await self.workers.close()
+
+
+class Bridge:
+    """Asks a node from another thread, as if over HTTP."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._loop = asyncio.get_running_loop()
+
+    def ask(self, method: str, path: str, body: object = None) -> bytes:
+        asking = self._node.send(method, path.removeprefix("/"), body)
+        answer = asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+        assert answer.status in {200, 204}, answer
+        return json.dumps(answer.json).encode()
+
+
+class Site:
+    """One store and one storage, with any number of machines."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.world = world
+        self.trouble = Trouble()
+        self.machines: list[Machine] = []
+        self._monkeypatch = monkeypatch
+        # Fixtures have real times, and a server may not be behind its clients.
+        world.rig.clock = SteppedClock(time.time_ns() // 1_000_000 + AHEAD_MS)
+        monkeypatch.setattr(sweeping, "PAUSES_SECONDS", (0.0,) * len(sweeping.PAUSES_SECONDS))
+        self.tick_with(world.rig.clock)
+
+    def tick_with(self, clock: Clock) -> None:
+        """Let children have this clock."""
+        self._monkeypatch.setattr(worker, "SystemClock", lambda: clock)
+
+    async def machine(self, terms: JobTerms | None = None, clock: Clock | None = None) -> Machine:
+        """Another process; it works when it is told to."""
+        node = await self.world.node(clock=clock)
+        await node.purges.close()  # it would begin by itself
+        name = f"machine-{len(self.machines)}"
+        machine = Machine(node, terms or JobTerms(), self.trouble, name)
+        self.machines.append(machine)
+        return machine
+
+
+@asynccontextmanager
+async def opened_site(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
+    """A site without machines."""
+    async with opened_world(folder) as world:
+        site = Site(world, monkeypatch)
+        try:
+            yield site
+        finally:
+            for machine in site.machines:
+                await machine.close()
+
+
+def files_of(made: Made) -> set[Path]:
+    """What lies where a table is, or was."""
+    return files_below(local_path(made.location))
