@@ -36,14 +36,15 @@ def delete(factory: bytes, asked: bytes, step: bytes, fence: bytes) -> Iterator[
             check_both()
             Step(step.decode(), task, Tools(files, clock, check_both, tell)).run()
 
-        for progress in told(work):
+        for progress in told(Progress(step.decode()), work):
             yield msgspec.msgpack.encode(progress)
 
 
-def told(work: Callable[[Tell, Check], None]) -> Iterator[Progress]:
+def told(first: Progress, work: Callable[[Tell, Check], None]) -> Iterator[Progress]:
     """What work tells that is done on another thread, with signs of life while it tells nothing.
 
-    Whoever stops listening stops the work: its next `check` raises.
+    `first` is the sign before it tells anything. Whoever stops listening stops the work: its next
+    `check` raises.
     """
     waiting: Queue[Progress | Exception | None] = Queue(WAITING_MAX)
     over = Event()
@@ -72,7 +73,7 @@ def told(work: Callable[[Tell, Check], None]) -> Iterator[Progress]:
     thread = Thread(target=main, name="purge")
     thread.start()
     try:
-        yield from _heard(waiting)
+        yield from _heard(first, waiting)
     finally:
         over.set()
         thread.join()
@@ -82,8 +83,7 @@ class NobodyListensError(Exception):
     """The parent is gone, or does not want to hear more."""
 
 
-def _heard(waiting: "Queue[Progress | Exception | None]") -> Iterator[Progress]:
-    last = Progress("")
+def _heard(last: Progress, waiting: "Queue[Progress | Exception | None]") -> Iterator[Progress]:
     while True:
         try:
             news = waiting.get(timeout=SIGN_OF_LIFE_SECONDS)
