@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,12 @@ class Scripted:
     While `gate` is closed it waits before each step; then it looks whether it may go on.
     """
 
+    numbers = count()
+    """Of the stages of all deleters, in the order in which they begin."""
+
     def __init__(self, clock: Clock) -> None:
+        self.log: list[int] = []
+        """The stage of each step, perhaps shared with others."""
         self.scripts: list[list[Step]] = []
         self.tasks: list[Task] = []
         self.arrived = asyncio.Event()
@@ -47,6 +53,7 @@ class Scripted:
 
     async def run(self, task: Task, fence: Path) -> AsyncGenerator[Progress]:
         self.tasks.append(task)
+        stage = next(self.numbers)
         script = self.scripts.pop(0) if self.scripts else [Progress(task.stage)]
         self.at_once += 1
         self.at_once_most = max(self.at_once, self.at_once_most)
@@ -59,6 +66,7 @@ class Scripted:
                         self.gate.clear()
                     opened.check()
                     self.steps += 1
+                    self.log.append(stage)
                     if isinstance(step, Exception):
                         raise step
                     yield step
