@@ -28,8 +28,6 @@ class Task(msgspec.Struct, frozen=True):
     foreign: tuple[bytes, ...] = ()
     """Keys of places of other catalogs (`model.locations.index_key`): nothing there is touched."""
     stage: str = LEAVES
-    ledger: tuple[str, ...] = ()
-    """What could not be deleted before: it is tried first."""
     threads: int = 8
 
 

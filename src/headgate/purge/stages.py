@@ -158,7 +158,6 @@ class Stages:
             own=live.job.reserved,
             foreign=ground.foreign,
             stage=stage,
-            ledger=tuple(line.path for line in attempt.lease.row.ledger),
             threads=self.terms.delete_threads,
         )
         async with aclosing(self._deleter.run(task, fence)) as steps:
