@@ -267,6 +267,11 @@ def cancelled(row: JobRow | None, by: str, now_ms: int = 0) -> JobRow:
     )
 
 
+def given_up(row: JobRow, cancelled: JobRow) -> JobRow:
+    """The row of a worker that was told that its job is cancelled: with what it did until then."""
+    return msgspec.structs.replace(row, state=cancelled.state, error=cancelled.error)
+
+
 def redriven(row: JobRow | None, now_ms: int = 0) -> JobRow:
     """An operator wants a job to be tried again at once, as if for the first time."""
     row = row or new_row()

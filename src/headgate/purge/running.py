@@ -19,6 +19,7 @@ from headgate.purge.jobs import (
     ENDED,
     JobRow,
     State,
+    given_up,
     postponed,
     released,
     succeeded,
@@ -86,7 +87,7 @@ class Runner:
         except JobGoneError:
             return await self._forget(lease)
         except LeaseLost:
-            return await self._lost(lease)
+            return await self._lost(attempt)
         except asyncio.CancelledError:
             await self._release(attempt)
             raise
@@ -150,7 +151,7 @@ class Runner:
         try:
             await lease.end(row)
         except LeaseLost:
-            return await self._lost(lease)
+            return await self._lost(attempt)
         return await self._finished(lease.live, row)
 
     async def _postpone(self, attempt: Attempt, error: Exception) -> JobRow:
@@ -169,7 +170,7 @@ class Runner:
         try:
             await lease.end(row)
         except LeaseLost:
-            return await self._lost(lease)
+            return await self._lost(attempt)
         if row.state == State.DEAD_LETTER:
             facts = facts_of(lease.live, now_ms)
             self._events.publish(PurgeFailed(reason=row.error, attempts=row.attempts, **facts))
@@ -185,11 +186,12 @@ class Runner:
             async with asyncio.timeout(RELEASE_SECONDS):
                 await lease.end(released(attempt.row(now_ms), now_ms))
 
-    async def _lost(self, lease: Lease) -> JobRow:
+    async def _lost(self, attempt: Attempt) -> JobRow:
         """Somebody else has the job, or an operator gave it up: now nobody deletes any more."""
+        lease = attempt.lease
         now = await lease.current()
         if now is not None and now.state == State.CANCELLED and now.owner == lease.row.owner:
-            return await self._finished(lease.live, now)
+            return await self._finished(lease.live, given_up(attempt.row(self._now_ms()), now))
         raise LeaseLost(
             f"job {lease.live.id} is not worked on here any more",
             why="another worker has it" if now else "it has ended",

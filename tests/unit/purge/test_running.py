@@ -300,20 +300,24 @@ async def test_a_table_that_comes_back_at_the_last_moment_keeps_its_files(
 async def test_a_cancelled_job_is_stopped_and_forgotten_by_its_worker(
     world: World, purging: Purging
 ) -> None:
-    """Its place is free when nothing is deleted there any more, and not before."""
-    purging.deleter.gate.clear()
+    """Its place is free when nothing is deleted there any more, and not before. What it did until
+    it noticed is not forgotten."""
+    purging.deleter.scripts = [[Progress(LEAVES, deleted=3, expected=9), Progress(LEAVES)]]
+    purging.deleter.one_by_one = True
     place = f"{world.warehouse}/x"
     live = await purging.drop(location=place)
-    await purging.deleter.arrived.wait()
+    await turns(20)
     kernel = purging.node.kernel
     await Steering(kernel, Inspector(kernel)).cancel(live.id, "ann")
     assert await purging.live() == [live]
     await pass_time(world, TERMS.lease_ms / 3)
     await purging.workers.idle()
 
-    assert purging.deleter.steps == 0
+    assert purging.deleter.steps == 1
     assert await purging.live() == []
     assert await finished(purging) == [State.CANCELLED]
+    kept = (await Inspector(kernel).find(live.id)).view
+    assert (kept.files_deleted, kept.error) == (3, "cancelled by ann")
     assert (await purging.node.post("namespaces/a/tables", new_table(location=place))).status == 200
 
 
