@@ -6,7 +6,9 @@ Feature: Cleanup
     And the table orders
     And the files of orders have hidden twins with checksums
     When orders is dropped with purge
-    Then in the end nothing is left of orders in the storage
+    Then in the end the job of orders is SUCCEEDED
+    And nothing is left of orders in the storage
+    And the job of orders has deleted every file
 
   Scenario: Data files of a table with gc.enabled=false stay
     Given a server
@@ -36,7 +38,9 @@ Feature: Cleanup
     And the table orders
     And somebody else has deleted a data file of orders and its manifest
     When orders is dropped with purge
-    Then in the end nothing is left of orders in the storage
+    Then in the end the job of orders is SUCCEEDED
+    And nothing is left of orders in the storage
+    And the job of orders has deleted all other files
 
   Scenario: A purge outlives its server
     Given a server of its own
@@ -46,4 +50,45 @@ Feature: Cleanup
     And the server is killed
     And the obstacle is removed
     And the server starts again
+    Then in the end nothing is left of orders in the storage
+
+  Scenario: A catalog that is dropped by force takes its tables along
+    Given a server
+    And the table orders
+    And the table customers
+    When the catalog is dropped by force
+    Then the catalog is gone
+    And in the end nothing is left of orders in the storage
+    And in the end nothing is left of customers in the storage
+
+  Scenario: A purge outlives its catalog
+    Given a server
+    And the table orders
+    And a file of orders cannot be deleted
+    When orders is dropped with purge
+    Then in the end the job of orders waits for its next attempt
+    When the catalog is dropped by force
+    Then the catalog is gone
+    When the obstacle is removed
+    And the job of orders is tried again by the command line
+    Then in the end the job of orders is SUCCEEDED
+    And nothing is left of orders in the storage
+
+  Scenario: A metalake that is dropped by force takes its tables along
+    Given a server and a metalake of its own
+    And the table orders
+    When the metalake is dropped by force
+    Then the metalake is gone
+    And in the end nothing is left of orders in the storage
+
+  Scenario: A purge outlives its metalake
+    Given a server and a metalake of its own
+    And the table orders
+    And a file of orders cannot be deleted
+    When orders is dropped with purge
+    Then in the end the job of orders waits for its next attempt
+    When the metalake is dropped by force
+    Then the metalake is gone
+    When the obstacle is removed
+    And the job of orders is tried again by the command line
     Then in the end nothing is left of orders in the storage

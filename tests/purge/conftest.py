@@ -12,10 +12,19 @@ import pytest
 from pytest_bdd import given, parsers, then, when
 
 from headgate.testing.headgate_server import HeadgateServer
+from tests.purge.jobs import steer, wait_for
 from tests.purge.lake import Lake, in_the_end
-from tests.purge.listing import files_below, lying_below
+from tests.purge.listing import files_below, lying_below, obstruct
 
 Servers = Callable[..., HeadgateServer]
+
+PATIENT = ("poll-interval-ms=100", "backoff-base-ms=3600000")
+"""Looks for work often, and waits for long after a failure: until an operator does something."""
+
+
+def options(*settings: str) -> tuple[str, ...]:
+    """The command line of a server with these settings of its purger."""
+    return tuple(part for one in settings for part in ("--set", f"purger.async.{one}"))
 
 
 @pytest.fixture(name="servers", scope="session")
@@ -36,7 +45,7 @@ def _servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 @given("a server", target_fixture="lake")
 def _lake(servers: Servers) -> Iterator[Lake]:
-    lake = Lake(servers())
+    lake = Lake(servers(*options(*PATIENT)))
     yield lake
     lake.close()
 
@@ -48,12 +57,7 @@ def _table(lake: Lake, name: str) -> None:
 
 @given(parsers.parse("a file of {name:w} cannot be deleted"), target_fixture="obstacle")
 def _obstacle(lake: Lake, name: str) -> Path:
-    """A folder that is not empty has its name: nobody, not even root, can unlink that."""
-    file = min(lake.known[name].data)
-    file.unlink()
-    file.mkdir()
-    (file / "obstacle").touch()
-    return file
+    return obstruct(min(lake.known[name].data))
 
 
 @when("the obstacle is removed")
@@ -97,3 +101,18 @@ def _nothing_left_at_last(lake: Lake, name: str) -> None:
 def _all_there(lake: Lake, name: str) -> None:
     known = lake.known[name]
     assert files_below(known.folder) == known.files
+
+
+@then(parsers.parse("in the end the job of {name:w} is {state:w}"))
+def _job_state(lake: Lake, name: str, state: str) -> None:
+    wait_for(lake, name, state)
+
+
+@then(parsers.parse("in the end the job of {name:w} waits for its next attempt"))
+def _job_waits(lake: Lake, name: str) -> None:
+    assert wait_for(lake, name, "PENDING", attempts=1)["next-attempt-ms"]
+
+
+@when(parsers.parse("the job of {name:w} is tried again by {way}"))
+def _retry(lake: Lake, name: str, way: str) -> None:
+    steer(lake, name, "retry", way)

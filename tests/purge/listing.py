@@ -26,6 +26,14 @@ def files_below(folder: Path) -> set[Path]:
     return {path for path in lying_below(folder) if path.is_file()}
 
 
+def obstruct(file: Path) -> Path:
+    """Put a folder that is not empty in a file's place: nobody, not even root, can unlink that."""
+    file.unlink(missing_ok=True)
+    file.mkdir()
+    (file / "obstacle").touch()
+    return file
+
+
 def keys_in(server: S3Server, bucket: str) -> set[str]:
     """Every key of a bucket, page by page."""
     keys: set[str] = set()

@@ -7,7 +7,7 @@ from pyiceberg.typedef import TableVersion
 
 from benchmarks.fixtures.catalog import Catalog
 from benchmarks.fixtures.table import make_table
-from tests.purge.conftest import Servers
+from tests.purge.conftest import PATIENT, Servers, options
 from tests.purge.kinds import DELETES, EXPECTED, Kind, enumeration
 from tests.purge.lake import NAMESPACE, Lake, in_the_end
 from tests.purge.listing import files_below, local_path, lying_below
@@ -21,7 +21,7 @@ def test_every_kind_of_file_goes_with_its_table(
     servers: Servers, version: TableVersion, tmp_path: Path
 ) -> None:
     """What lies in the table's folder is what its metadata leads to, then nothing."""
-    lake = Lake(servers())
+    lake = Lake(servers(*options(*PATIENT)))
     folder = make(lake, version)
     kinds = kinds_of(lake, tmp_path)
     lying = files_below(folder)
@@ -38,7 +38,7 @@ def test_a_table_that_was_upgraded_loses_its_older_deletes_too(
     servers: Servers, tmp_path: Path
 ) -> None:
     """Version 3 writes deletion vectors, and still has the position deletes of version 2."""
-    lake = Lake(servers())
+    lake = Lake(servers(*options(*PATIENT)))
     folder = make(lake, 2)
     update = {
         "requirements": [],
