@@ -1,5 +1,6 @@
 """The page on several catalogs, followed."""
 
+import re
 import shlex
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def commands(block: str) -> list[list[str]]:
 
 def test_several_catalogs_are_used_as_shown(tmp_path: Path) -> None:
     """Each client gets the catalog that it names, and whoever names none the default one."""
-    make, choose, switch, take_away = blocks(PAGE, "bash")
+    make, choose, switch, take_away, _ = blocks(PAGE, "bash")
     with HeadgateServer(tmp_path) as server:
         for command in commands(make):
             headgate(server, *command)
@@ -60,3 +61,25 @@ def test_several_catalogs_are_used_as_shown(tmp_path: Path) -> None:
         httpx.delete(f"{url}/new").raise_for_status()
         headgate(server, *command)
         assert httpx.get(url).status_code == 404
+
+
+def test_a_metalake_is_forgotten_without_its_files_as_shown(tmp_path: Path) -> None:
+    """Only if it is said that they are abandoned; then it is told where they are."""
+    make, *_, abandon = blocks(PAGE, "bash")
+    switch_off, purge, delete = commands(abandon)
+    with HeadgateServer(tmp_path) as server:
+        for command in commands(make):
+            headgate(server, *command)
+        url = f"{server.iceberg_url}/v1/team2.legacy/namespaces"
+        httpx.post(url, json={"namespace": ["new"]}).raise_for_status()
+        table = {"name": "t", "schema": {"type": "struct", "fields": []}}
+        made = httpx.post(f"{url}/new/tables", json=table).raise_for_status().json()
+        headgate(server, *switch_off)
+        refused = headgate(server, *(word for word in purge if word != "--abandon-files"), expect=1)
+        left = headgate(server, *purge)
+        headgate(server, *delete)
+
+        assert "files of tables are still there, in legacy" in refused
+        [place] = re.findall(r"left in (.*)\.$", left.strip())
+        assert made["metadata-location"].startswith(place)
+        assert Path(made["metadata-location"].removeprefix("file://")).exists()
