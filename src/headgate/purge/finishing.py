@@ -5,7 +5,7 @@ Each step may be repeated, by anybody: whoever finds a job whose row says that i
 
 import msgspec
 
-from headgate.catalog.calls import ITSELF, Call, CatalogName
+from headgate.catalog.calls import ITSELF, Call, Caller, CatalogName
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import LiveJob, PurgeJob, end_job, job_key
 from headgate.kernel.draft import Draft
@@ -144,10 +144,11 @@ def _finished(live: LiveJob, row: JobRow) -> FinishedJob:
 
 def _note(live: LiveJob, job: PurgeJob, row: JobRow) -> dict[str, object]:
     """What the change log says."""
-    call = Call(CatalogName(live.metalake, live.catalog_name), ITSELF)
+    where = CatalogName(live.metalake, live.catalog_name)
     if row.state == State.CANCELLED:
-        return call.note("cancel-purge", "table", job.table, job=str(live.id), why=row.error)
-    return call.note(
+        call = Call(where, Caller(row.cancelled_by))
+        return call.note("cancel-purge", "table", job.table, job=str(live.id))
+    return Call(where, ITSELF).note(
         "purge",
         "table",
         job.table,

@@ -81,6 +81,7 @@ class JobRow(Stored, frozen=True):
     claimed_ms: int = 0
     """When the last attempt began, and how many files were deleted by then: that gives the rate."""
     claimed_deleted: int = 0
+    cancelled_by: str = ""
 
 
 PURGE_TYPES = (ObjectType("purge-job", JobRow),)
@@ -262,6 +263,7 @@ def cancelled(row: JobRow | None, by: str, now_ms: int = 0) -> JobRow:
         state=State.CANCELLED,
         owner=row.owner if row.state == State.RUNNING else "",
         error=f"cancelled by {by}",
+        cancelled_by=by,
         next_attempt_ms=0,
         updated_ms=max(now_ms, row.updated_ms),
     )
@@ -269,7 +271,12 @@ def cancelled(row: JobRow | None, by: str, now_ms: int = 0) -> JobRow:
 
 def given_up(row: JobRow, cancelled: JobRow) -> JobRow:
     """The row of a worker that was told that its job is cancelled: with what it did until then."""
-    return msgspec.structs.replace(row, state=cancelled.state, error=cancelled.error)
+    return msgspec.structs.replace(
+        row,
+        state=cancelled.state,
+        error=cancelled.error,
+        cancelled_by=cancelled.cancelled_by,
+    )
 
 
 def redriven(row: JobRow | None, now_ms: int = 0) -> JobRow:

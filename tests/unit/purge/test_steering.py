@@ -140,7 +140,7 @@ async def test_the_change_log_tells_who_gave_a_purge_up(
 
     assert notes[-1]["do"] == "cancel-purge"
     assert (notes[-1]["kind"], notes[-1]["name"]) == ("table", [["a"], "t"])
-    assert (notes[-1]["job"], notes[-1]["why"]) == (str(job), "cancelled by olga")
+    assert (notes[-1]["job"], notes[-1]["by"]) == (str(job), "olga")
 
 
 async def test_a_job_that_runs_keeps_its_place_until_its_worker_has_stopped(
