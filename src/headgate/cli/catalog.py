@@ -91,7 +91,7 @@ def show(run: Run, *, name: str, metalake: str | None) -> None:
 @metalake_option
 @shared
 def delete(run: Run, *, name: str, metalake: str | None) -> None:
-    """Delete a catalog that is empty. Files in its warehouse are left."""
+    """Delete a catalog that is empty. Files are left, but for those of purges under way."""
     where = CatalogName(metalake or run.settings[BOOTSTRAP_METALAKE], name)
     gone = with_kernel(run, lambda kernel: delete_catalog(kernel, where), writable=True)
     if run.json:

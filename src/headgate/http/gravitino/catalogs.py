@@ -319,7 +319,7 @@ ROUTES = (
         CATALOG,
         drop_catalog,
         "dropCatalog",
-        "Drop a catalog; the files of its tables stay",
+        "Drop a catalog; by force with its tables, whose files are deleted in the background",
         parameters=(FORCE,),
         response=Dropped,
         errors=(*IN_CATALOG, errors.CatalogInUse, errors.CatalogNotEmpty),

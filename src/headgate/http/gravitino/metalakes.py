@@ -217,7 +217,7 @@ ROUTES = (
         METALAKE,
         drop_metalake,
         "dropMetalake",
-        "Drop a metalake",
+        "Drop a metalake; by force with its tables, whose files are deleted in the background",
         parameters=(FORCE,),
         response=Dropped,
         errors=(*IN_METALAKE, errors.MetalakeInUse, errors.MetalakeNotEmpty),
