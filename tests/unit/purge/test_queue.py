@@ -1,0 +1,115 @@
+"""Finding jobs: one look at all pointers, and only what moved is read."""
+
+import msgspec
+import pytest
+
+from headgate.catalog.catalogs import create_catalog
+from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.purging import PURGE, PURGES, PurgeJob, job_key
+from headgate.kernel.draft import Draft
+from headgate.model.names import Identifier
+from headgate.purge.queue import Queue
+from tests.unit.catalog.lakes import METALAKE, Node, World, new_table
+from tests.unit.purge.scripted import DROP, Purging
+
+
+@pytest.fixture
+async def purging(node: Node) -> Purging:
+    """A node whose workers have stopped."""
+    purging = Purging(node)
+    await purging.workers.close()
+    return purging
+
+
+async def test_jobs_of_all_catalogs_are_found_oldest_first(world: World, purging: Purging) -> None:
+    """With the places of their catalogs."""
+    node = purging.node
+    other = CatalogEntity(0, "other", f"{world.folder.as_posix()}/other", {})
+    await create_catalog(node.kernel, METALAKE, other)
+    await node.made("namespaces", {"namespace": ["a"]}, catalog="other")
+    first = await purging.drop()
+    await node.made("namespaces/a/tables", new_table(), catalog="other")
+    await node.delete(DROP, catalog="other")
+    third = await purging.drop("third")
+    [one, two, three] = await Queue(node.kernel).live_jobs()
+
+    assert (one, three) == (first, third)
+    assert (two.catalog_name, two.roots) == ("other", (other.warehouse,))
+    assert one.roots == (world.warehouse,)
+
+
+async def test_a_look_without_news_reads_pointers_and_nothing_else(
+    world: World, purging: Purging
+) -> None:
+    """However many catalogs there are: one scan, and the list of realms."""
+    node = purging.node
+    for number in range(5):
+        made = CatalogEntity(0, f"c{number}", f"{world.folder.as_posix()}/c{number}", {})
+        await create_catalog(node.kernel, METALAKE, made)
+    live = await purging.drop()
+    queue = Queue(node.kernel)
+    await queue.live_jobs()
+    world.rig.backend.reset()
+
+    assert await queue.live_jobs() == [live]
+    assert world.rig.backend.calls == {"scan_pointers": 1, "read_pointers": 1}
+
+
+async def test_a_head_without_jobs_is_not_looked_into(world: World, purging: Purging) -> None:
+    """Its mark says so; a head of an older program has none, and is."""
+    node = purging.node
+    opened = await node.opened()
+    assert PURGES not in opened.head.head.marks
+
+    def record_as_before(draft: Draft) -> None:
+        job = (Identifier(("a",), "old"), "/w/old.json", ("/w/old",))
+        draft.index(PURGE).put(job_key(opened.catalog.id), msgspec.msgpack.encode(job))
+
+    await opened.realm.commit(opened.pointer, record_as_before)
+    [old] = await Queue(node.kernel).live_jobs()
+    assert old.job == PurgeJob(Identifier(("a",), "old"), "/w/old.json", ("/w/old",))
+    new = await purging.drop()
+    assert (await node.opened()).head.head.marks[PURGES] == 2
+    assert [live.id for live in await Queue(node.kernel).live_jobs()] == sorted([old.id, new.id])
+
+
+async def test_a_metalake_that_is_switched_off_is_left_alone(purging: Purging) -> None:
+    """Until it is switched on again; a catalog that is off is purged all the same."""
+    kernel, live = purging.node.kernel, await purging.drop()
+    queue = Queue(kernel)
+    await kernel.realms.deactivate(METALAKE)
+    assert await queue.live_jobs() == []
+
+    await kernel.realms.activate(METALAKE)
+    assert await queue.live_jobs() == [live]
+
+
+async def test_jobs_of_a_dropped_metalake_are_found(purging: Purging) -> None:
+    """Under the name that it had."""
+    live = await purging.drop()
+    await purging.node.kernel.realms.drop(live.realm)
+
+    assert await Queue(purging.node.kernel).live_jobs() == [live]
+
+
+async def test_a_job_is_found_again_as_it_is_now(world: World, purging: Purging) -> None:
+    """Or not at all, when it has ended."""
+    queue, live = Queue(purging.node.kernel), await purging.drop()
+    stale = live._replace(roots=(), job=msgspec.structs.replace(live.job, begun=True))
+
+    assert await queue.find(stale) == live
+    assert await queue.find(live._replace(id=live.id + 1)) is None
+    assert await queue.find(live._replace(catalog=5)) is None
+
+
+async def test_a_realm_whose_data_is_going_hides_no_other(world: World, purging: Purging) -> None:
+    """It is purged at this moment: its heads are gone, and its pointers were just there."""
+    node, live = purging.node, await purging.drop()
+    gone = await node.kernel.realms.create("gone")
+    warehouse = f"{world.folder.as_posix()}/x"
+    await create_catalog(node.kernel, "gone", CatalogEntity(0, "x", warehouse, {}))
+    await node.made("namespaces", {"namespace": ["a"]}, catalog="gone.x")
+    rows = [row async for batch in world.rig.memory.scan_rows() for row in batch]
+    await world.rig.memory.delete(gone.id, [row.id for row in rows if row.realm == gone.id])
+
+    assert await Queue((await world.node()).kernel).live_jobs() == [live]

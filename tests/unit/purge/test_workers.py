@@ -1,0 +1,199 @@
+"""The workers of a process: how many jobs at a time, in which order, and who wakes them."""
+
+import asyncio
+import logging
+
+import pytest
+
+from headgate.catalog.purging import LiveJob, PurgeTerms
+from headgate.errors import StorageUnavailable
+from headgate.purge.claims import Claims
+from headgate.purge.deleter import Progress
+from headgate.purge.jobs import JobTerms
+from headgate.testing.kernels import turns
+from tests.unit.catalog.lakes import Node, World
+from tests.unit.purge.scripted import DROP, Purging, Step
+
+FEW = JobTerms(worker_threads=2, batch_size=3)
+
+
+async def test_so_many_jobs_run_at_a_time_and_no_more(node: Node) -> None:
+    """The others wait, and all are done."""
+    purging = Purging(node, FEW)
+    purging.deleter.gate.clear()
+    for number in range(8):
+        await purging.drop(f"t{number}")
+    await turns(50)
+    assert purging.workers.running == 2
+    purging.deleter.gate.set()
+    await purging.workers.idle()
+
+    assert purging.deleter.at_once_most == 2
+    assert await purging.live() == []
+    assert purging.workers.running == 0
+
+
+async def test_more_jobs_than_one_look_brings_are_done_without_another_poll(
+    world: World, node: Node
+) -> None:
+    """When the first ones are done, workers look again."""
+    dead = Purging(node)
+    await dead.workers.close()
+    for number in range(10):
+        await dead.drop(f"t{number}")
+    purging = Purging(await world.node(), FEW)
+    await purging.look()
+
+    assert await purging.live() == []
+
+
+async def test_jobs_that_fail_do_not_hold_up_others(world: World, node: Node) -> None:
+    """Each is tried once, whatever happens to the first ones."""
+    purging = Purging(node, FEW)
+    purging.deleter.scripts = [[StorageUnavailable("it is away")], [ValueError("a mistake")]]
+    for number in range(6):
+        await purging.drop(f"t{number}")
+        await purging.workers.idle()
+
+    assert len(await purging.live()) == 2
+    world.rig.clock.advance(FEW.backoff_base_ms)
+    await purging.look()
+    assert await purging.live() == []
+
+
+async def test_a_drop_in_the_moment_in_which_a_look_ends_is_heard(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever wakes the workers is never overheard."""
+    purging = Purging(node)
+    looks = 0
+    found = purging.workers._found
+
+    async def found_later() -> list[LiveJob]:
+        nonlocal looks
+        looks += 1
+        jobs = await found()
+        if looks == 1:
+            asyncio.get_running_loop().call_soon(purging.workers.wake)
+        return jobs
+
+    monkeypatch.setattr(purging.workers, "_found", found_later)
+    purging.workers.wake()
+    await turns(10)
+    await purging.workers.idle()
+
+    assert looks == 2
+
+
+async def test_many_drops_at_once_are_all_begun_with(node: Node) -> None:
+    """More than are handed over one by one: then one look brings them all."""
+    purging = Purging(node, FEW)
+    names = [f"t{number}" for number in range(3 * FEW.batch_size)]
+    for name in names:
+        await node.table(name)
+    drops = (node.delete(f"namespaces/a/tables/{name}?purgeRequested=true") for name in names)
+    answers = await asyncio.gather(*drops)
+    await purging.workers.idle()
+
+    assert {answer.status for answer in answers} == {204}
+    assert await purging.live() == []
+
+
+async def test_a_job_is_begun_with_once_however_often_it_is_told_of(node: Node) -> None:
+    """By its drop, by looks, and by whoever wants it at once."""
+    purging = Purging(node)
+    purging.deleter.gate.clear()
+    live = await purging.drop()
+    await purging.deleter.arrived.wait()
+    for _ in range(3):
+        purging.workers.wake(live)
+        purging.workers.wake()
+    assert await purging.workers.run_now(live) is None
+    purging.deleter.gate.set()
+    await purging.workers.idle()
+
+    assert len(purging.deleter.tasks) == 2
+    assert await purging.live() == []
+
+
+async def test_work_goes_on_when_nobody_waits_for_it_any_more(node: Node) -> None:
+    """A client that gives up does not stop the purge that it asked for."""
+    purging = Purging(node, promised=PurgeTerms("synchronous"))
+    purging.deleter.gate.clear()
+    await node.table()
+    dropping = asyncio.create_task(node.delete(DROP))
+    await purging.deleter.arrived.wait()
+    dropping.cancel()
+    await asyncio.gather(dropping, return_exceptions=True)
+    assert len(await purging.live()) == 1
+    purging.deleter.gate.set()
+    await purging.workers.idle()
+
+    assert dropping.cancelled()
+    assert await purging.live() == []
+
+
+async def test_a_database_that_fails_at_a_claim_leaves_the_job(
+    node: Node, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log says so, and the next look finds it."""
+    purging = Purging(node)
+    caplog.set_level(logging.WARNING)
+
+    async def fail(_self: Claims, _live: LiveJob) -> None:
+        raise StorageUnavailable("the database is away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Claims, "claim", fail)
+        live = await purging.drop()
+        await purging.workers.idle()
+    assert f"job {live.id} was left: the database is away" in caplog.text
+
+    await purging.look()
+    assert await purging.live() == []
+
+
+async def test_other_work_is_done_before_each_look(
+    world: World, node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It brings a job; though it fails after that, the look is made."""
+    dead, purging = Purging(node), Purging(await world.node())
+    await dead.workers.close()
+    done: list[LiveJob] = []
+
+    async def work() -> None:
+        done.append(await dead.drop(f"t{len(done)}"))
+        raise StorageUnavailable("not today")
+
+    purging.workers._rounds = [work]
+    purging.workers.start()
+    while len(done) < 3:
+        world.rig.clock.advance(FEW.poll_ms)
+        await turns(5)
+        await purging.workers.idle()
+
+    assert "work in the background failed: not today" in caplog.text
+    assert purging.deleter.tasks
+
+
+async def test_closed_workers_begin_with_nothing(node: Node) -> None:
+    """What is dropped from then on is left to others."""
+    purging = Purging(node)
+    await purging.workers.close()
+    await purging.drop()
+    await purging.look()
+
+    assert purging.deleter.tasks == []
+    assert len(await purging.live()) == 1
+
+
+async def test_what_was_deleted_is_counted(node: Node) -> None:
+    """For the numbers of this process: once, also where an attempt fails."""
+    purging = Purging(node)
+    steps: list[Step] = [Progress("data", 5, 1, 50, 9), Progress("data", 8, 1, 80, 9)]
+    purging.deleter.scripts = [steps, [Progress("last", 2, 0, 4, 2)]]
+    await purging.drop()
+    await purging.workers.idle()
+    counters = purging.workers._runner.stages.counters
+
+    assert (counters.files, counters.bytes) == (10, 84)
