@@ -4,8 +4,9 @@ import pytest
 
 from headgate.catalog.purging import LiveJob
 from headgate.errors import BadRequest, JobNotFound, MetalakeNotFound
+from headgate.kernel.records import PointerKey
 from headgate.purge import inspecting
-from headgate.purge.finishing import finish
+from headgate.purge.finishing import TASKS, finish
 from headgate.purge.inspecting import Inspector, JobPage, Wanted, check_state, job_id
 from headgate.purge.jobs import Failed, JobRow, State, claimed, succeeded
 from headgate.purge.steering import Steering
@@ -184,7 +185,24 @@ async def test_very_many_jobs_are_read_in_pieces(node: Node) -> None:
     page = await Inspector(node.kernel).page(Wanted(state="RUNNING"), 3)
 
     assert ids(page) == jobs[4:1:-1]
+    assert ids(await Inspector(node.kernel).page(ALL, 70)) == jobs[:-71:-1]
     assert len(await Inspector(node.kernel).all_live()) == 130
+
+
+async def test_a_metalake_that_is_purged_at_this_moment_is_passed_over(node: Node) -> None:
+    """Its pointers are still there, and what they lead to is not."""
+    first, second = await dropped(node, "t1", "t2")
+    await ended(node, first)
+    gone = await node.kernel.realms.create("gone")
+    await node.kernel.realm(gone.id).commit(TASKS, lambda draft: draft.mark("x", 1))
+    [head] = await node.kernel.pointers.read([PointerKey(gone.id, TASKS)])
+    assert head is not None
+    await node.kernel.store.delete(gone.id, [head])
+    inspector = Inspector(node.kernel)
+
+    assert ids(await inspector.page(ALL, 10)) == [second, first]
+    with pytest.raises(JobNotFound):
+        await inspector.find(17)
 
 
 def test_states_are_read_in_any_case() -> None:

@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from headgate.catalog.catalog_commits import remove_catalog
+from headgate.catalog.catalogs import create_catalog, find_catalog
+from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.purging import PURGES, begin_job
 from headgate.catalog.reservations import LOCATIONS
 from headgate.errors import BackendUnavailable, Conflict, JobNotFound
@@ -17,7 +20,7 @@ from headgate.purge.jobs import Failed, JobRow, JobTerms, State, claimed, postpo
 from headgate.purge.steering import Steering
 from headgate.testing.faults import Fault
 from tests.unit.catalog.dropping import HOUR_MS, drop
-from tests.unit.catalog.lakes import METALAKE, Node, World, new_table
+from tests.unit.catalog.lakes import CATALOG, METALAKE, Node, World, new_table
 from tests.unit.purge.rows import write_row
 
 FAILED = JobRow(
@@ -213,6 +216,24 @@ async def test_a_purge_that_has_begun_is_not_undone(
         await steering.undrop(await node.opened(), found, None)
 
     assert await rows(node, job) == 1
+
+
+async def test_a_table_does_not_come_back_into_another_catalog(
+    node: Node, steering: Steering, inspector: Inspector
+) -> None:
+    """One that has the name of its own, which was dropped."""
+    await node.table()
+    found = await inspector.find(await drop(node))
+    metalake = await node.kernel.realms.get(METALAKE)
+    call = (await node.opened()).call
+    gone = await find_catalog(node.kernel, call.catalog)
+    await remove_catalog(node.kernel, metalake, call, gone, force=True)
+    await create_catalog(node.kernel, METALAKE, CatalogEntity(0, CATALOG, f"{gone.warehouse}2", {}))
+    await node.namespace("a")
+    with pytest.raises(Conflict, match="its catalog was dropped"):
+        await steering.undrop(await node.opened(), found, None)
+
+    assert (await inspector.find(found.live.id)).state == "PENDING"
 
 
 async def test_a_job_of_a_metalake_that_is_off_is_given_up_when_it_is_on_again(

@@ -5,9 +5,10 @@ import pytest
 from headgate.access.auditing import Decision
 from headgate.catalog.guards import Guard, GuardOptions
 from headgate.catalog.lake import Lake
+from headgate.catalog.metalake_catalogs import drop_catalog
 from tests.unit.catalog.dropping import HOUR_MS, drop
 from tests.unit.catalog.guarded import ADMIN, OWNER, Guarded, give_owner, rights
-from tests.unit.catalog.lakes import CATALOG, METALAKE, OPTIONS, Node, World
+from tests.unit.catalog.lakes import CATALOG, MAIN, METALAKE, OPTIONS, Node, World
 from tests.unit.http.management.operators import Operator, dropped
 
 USE = rights("catalog", CATALOG, "use_catalog", "use_schema")
@@ -101,6 +102,29 @@ async def test_a_right_that_is_denied_on_the_schema_counts(guarded: Guarded, nod
 
     assert (await operator.read("", "ann"))["jobs"] == []
     assert (await operator.refused(f"/{job}/undrop", "ann"))[0] == 404
+
+
+async def test_jobs_of_a_dropped_catalog_are_seen_by_who_owns_the_metalake(
+    guarded: Guarded, node: Node
+) -> None:
+    """Who owned the catalog or the table owns nothing there any more, and nothing comes back."""
+    await guarded.users("cora", "ann")
+    await guarded.own("catalog", CATALOG, "cora")
+    await node.table()
+    await guarded.own("table", f"{CATALOG}.a.t", "ann")
+    job = str(await drop(node))
+    metalake = await guarded.metalake()
+    call = metalake.call._replace(catalog=MAIN)
+    assert await drop_catalog(guarded.lake, metalake._replace(call=call), force=True)
+    operator = Operator(guarded.lake)
+
+    seen = {
+        user: [one["id"] for one in (await operator.read("", user))["jobs"]]
+        for user in (OWNER, ADMIN, "cora", "ann")
+    }
+    assert seen == {OWNER: [job], ADMIN: [job], "cora": [], "ann": []}
+    assert (await operator.refused(f"/{job}/undrop", OWNER))[:2] == (404, "CatalogNotFound")
+    assert (await operator.post(f"/{job}/cancel", OWNER))[0] == 200
 
 
 async def test_only_jobs_of_metalakes_that_the_caller_may_see_are_told(
