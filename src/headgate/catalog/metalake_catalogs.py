@@ -25,8 +25,7 @@ from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR
 from headgate.catalog.providers import BACKEND, WAREHOUSE, Sort, check_given, sort_of
-from headgate.catalog.reservations import LOCATIONS, check_vacant
-from headgate.catalog.territories import check_elsewhere, places_of
+from headgate.catalog.territories import check_elsewhere, check_within, places_of
 from headgate.errors import (
     CatalogExists,
     CatalogInUse,
@@ -93,7 +92,7 @@ async def try_new_catalog(
     with _discreet():
         entity = await _prepared(lake, metalake, places, new)
         wanted = places_of(entity)
-        await look(metalake.catalogs.index(LOCATIONS), lambda tree: check_vacant(tree, wanted))
+        await check_within(metalake.state, metalake.catalogs, wanted)
         await check_elsewhere(lake.kernel, metalake.state.id, wanted)
     if await _find(metalake, new.name) is not None:
         raise CatalogExists(f"Catalog already exists: {metalake.name}.{new.name}")

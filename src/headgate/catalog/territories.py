@@ -48,12 +48,16 @@ def settle(draft: Draft, id: int, before: Locations, wanted: Locations) -> None:
 async def check_elsewhere(kernel: Kernel, realm: str, wanted: Locations) -> None:
     """Refuse places that catalogs of other metalakes have: each would purge the other's files."""
     for other, head in await _metalakes(kernel):
-        if other.id == realm:
-            continue
-        try:
-            await look(head.index(LOCATIONS), lambda tree: check_vacant(tree, wanted))
-        except LocationTaken as taken:
-            raise await with_catalog(other, head, taken) from taken
+        if other.id != realm:
+            await check_within(other, head, wanted)
+
+
+async def check_within(realm: Realm, head: HeadView, wanted: Locations) -> None:
+    """Refuse places that catalogs of this metalake have, also dropped ones with files."""
+    try:
+        await look(head.index(LOCATIONS), lambda tree: check_vacant(tree, wanted))
+    except LocationTaken as taken:
+        raise await with_catalog(realm, head, taken) from taken
 
 
 async def with_catalog(realm: Realm, head: HeadView, taken: LocationTaken) -> LocationTaken:

@@ -100,11 +100,17 @@ async def test_a_dropped_metalake_is_gone_when_its_last_file_is(node: Node) -> N
     assert await drain.make_one() is False
 
 
-async def test_a_metalake_dropped_after_its_catalog_waits_for_the_files(node: Node) -> None:
-    """The catalog was dropped by one and the metalake by another."""
+@pytest.mark.parametrize("force", [False, True])
+async def test_a_metalake_dropped_after_its_catalog_waits_for_the_files(
+    node: Node, *, force: bool
+) -> None:
+    """The catalog was dropped by one and the metalake, which has none any more, by another."""
     await node.table()
     await drop_main(node)
-    await drop_metalake(node.lake, Call(CatalogName(METALAKE, ""), Caller("bob")), force=True)
+    if not force:
+        await node.kernel.realms.deactivate(METALAKE)
+    bob = Call(CatalogName(METALAKE, ""), Caller("bob"))
+    assert await drop_metalake(node.lake, bob, force=force)
     drain = Draining(node.kernel)
     await drain.make_one()
 

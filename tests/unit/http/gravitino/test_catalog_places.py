@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.catalog.lakes import World
+from tests.unit.catalog.lakes import World, new_table
 from tests.unit.http.gravitino.catalog_requests import (
     ABSENT,
     CATALOGS,
@@ -70,6 +70,29 @@ async def test_a_place_of_another_catalog_is_refused(world: World, control: Cont
         assert (tested.status, tested.json["code"]) == (200, 1001)
         for said in (answer.json["message"], tested.json["message"]):
             assert "lake" not in said
+
+
+async def test_a_place_of_a_dropped_catalog_is_refused_while_it_has_files(
+    world: World, control: Control
+) -> None:
+    """It is told that these are being deleted, and not whose they are."""
+    new = {**ICEBERG, "properties": {"warehouse": f"{world.folder}/shared/a"}}
+    await made(control, new)
+    await control.node.made("namespaces", {"namespace": ["s"]}, catalog="default.lake")
+    await control.node.made("namespaces/s/tables", new_table(), catalog="default.lake")
+    assert await control.done("DELETE", f"{CATALOGS}/lake?force=true") == {
+        "code": 0,
+        "dropped": True,
+    }
+    other = {**new, "name": "other"}
+
+    answer = await control.post(CATALOGS, other)
+    assert answer.error == (409, 1001, "IllegalArgumentException")
+    tested = await control.post(f"{CATALOGS}/testConnection", other)
+    assert (tested.status, tested.json["code"]) == (200, 1001)
+    for said in (answer.json["message"], tested.json["message"]):
+        assert "files of its tables are still being deleted" in said
+        assert "lake" not in said
 
 
 async def test_a_connection_is_tested_without_making_anything(
