@@ -1,15 +1,19 @@
 """The walk over all files of a table."""
 
+import json
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
-from pyiceberg.manifest import ManifestEntryStatus, ManifestFile
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.manifest import ManifestEntryStatus, ManifestFile, write_manifest
 
-from headgate.errors import StorageUnavailable
+from headgate.errors import Forbidden, StorageUnavailable
 from headgate.planning import reachable
 from headgate.planning.batches import Batch, Kind
 from headgate.planning.files import LocalFiles, OpenFiles
+from headgate.planning.reachable import Unread, Walk
 from tests.planning.tables import EQUALITY, POSITIONS, MetadataTable, data_file, entry
 
 LOCATION = "00002.metadata.json"
@@ -131,6 +135,90 @@ def test_a_damaged_manifest_is_reported_as_such(table: MetadataTable) -> None:
 
     assert found[Kind.DAMAGED] == [path]
     assert sorted(found[Kind.DATA]) == ["a", "c", "d", "e"]
+
+
+def test_a_manifest_that_is_cut_between_blocks_is_damaged(tmp_path: Path) -> None:
+    """Its list knows how long it was; what is in it does not tell."""
+    table = MetadataTable(tmp_path)
+    path = tmp_path / "m.avro"
+    output = PyArrowFileIO().new_output(str(path))
+    with write_manifest(2, table.specs[0], table.schema, output, 1, "null") as writer:
+        for name in ("a", "b"):
+            writer.add_entry(entry(data_file(name), snapshot_id=1, sequence_number=1))
+    manifest = writer.to_manifest_file()
+    manifest.sequence_number = manifest.min_sequence_number = 1
+    table.snapshot(1, [manifest])
+    assert sorted(by_kind(walk(table))[Kind.DATA]) == ["a", "b"]
+
+    data = path.read_bytes()
+    block = data[data.rindex(data[-16:], 0, -16) + 16 :]
+    path.write_bytes(data.removesuffix(block))
+
+    found = by_kind(walk(table))
+    assert found[Kind.DAMAGED] == [str(path)]
+    assert Kind.DATA not in found
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_files_of_all_formats_are_found(tmp_path: Path, version: Literal[1, 2, 3]) -> None:
+    """Also those of the oldest tables, whose snapshots name their manifests themselves."""
+    table = MetadataTable(tmp_path, version=version)
+    manifest = table.manifest([data_file("a"), data_file("b")])
+    table.snapshot(1, [manifest])
+    assert by_kind(walk(table))[Kind.DATA] == ["a", "b"]
+    metadata = json.loads(table.metadata())
+    metadata["snapshots"][0]["manifests"] = [manifest.manifest_path]
+    del metadata["snapshots"][0]["manifest-list"]
+
+    batches = list(reachable.batches(Walk(json.dumps(metadata).encode(), LocalFiles()), LOCATION))
+
+    assert [batch.kind for batch in batches] == [Kind.DATA, Kind.MANIFEST, Kind.METADATA]
+    assert by_kind(batches)[Kind.DATA] == ["a", "b"]
+
+
+def test_a_manifest_that_may_not_be_read_is_told(table: MetadataTable) -> None:
+    """It lies where the catalog has no business; what it leads to is not known."""
+    path = table.snapshots[1].manifests[0].manifest_path
+
+    class Strict(LocalFiles):
+        def read(self, location: str) -> bytes:
+            if location == path:
+                raise Forbidden("no", why="it is elsewhere")
+            return super().read(location)
+
+    found = Walk(table.metadata(), Strict())
+    assert sorted(name for some in found.data() for name in some.paths) == ["a", "c", "d", "e"]
+    assert found.unread == [Unread(path, "it is elsewhere")]
+
+
+def test_lists_say_how_many_files_there_are(table: MetadataTable) -> None:
+    """Before the first manifest is read; the same manifest counts once."""
+    found = Walk(table.metadata(), LocalFiles())
+
+    first = next(found.data())
+
+    assert found.listed == 6
+    assert len(first.paths) == len(first.sizes) == 2
+    assert first.sizes == [1_000, 1_000]
+
+
+def test_few_bytes_are_read_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large manifests wait for their turn in their store, not in memory."""
+    monkeypatch.setattr(reachable, "WALK_AHEAD_BYTES_MAX", 1)
+    table = MetadataTable(tmp_path)
+    table.snapshot(1, [table.manifest([data_file(str(number))]) for number in range(6)])
+    reads: list[str] = []
+
+    class Counting(LocalFiles):
+        def read(self, location: str) -> bytes:
+            reads.append(location)
+            return super().read(location)
+
+    data = Walk(table.metadata(), Counting()).data()
+    next(data)
+    data.close()  # type: ignore[attr-defined]
+
+    assert len(reads) <= 3  # the list, and two manifests
 
 
 def test_a_store_that_does_not_answer_ends_the_walk(table: MetadataTable) -> None:

@@ -27,6 +27,7 @@ Columns = list[list[Any]]
 HEADER: Reader = construct_reader(META_SCHEMA, {-1: AvroFileHeader})
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
+BULK_MAX = 1_000  # values that are read at once: pyiceberg does not look where the data end then
 
 Decoder = type(new_decoder(b""))  # pyiceberg's in C, or in Python where that is not built
 read_int = Decoder.read_int
@@ -48,13 +49,15 @@ def columns(data: bytes, *fields: int) -> Iterator[Columns]:
     values of others that are not. Raises whatever a decoder does if the file cannot be read."""
     decoder = new_decoder(data)
     header = HEADER.read(decoder)
-    if header.magic != MAGIC:
-        raise ValueError("it is no Avro file")
+    if header.magic != MAGIC or decoder.tell() > len(data):
+        raise ValueError("it does not begin as an Avro file does")
     codec = header.compression_codec()
     row = _row(header.meta["avro.schema"], fields)
     found = _empty(fields)
     while decoder.tell() < len(data):
         count, size = decoder.read_int(), decoder.read_int()
+        if not 0 <= size <= len(data) - decoder.tell() - SYNC_BYTES:
+            raise ValueError("it ends in the middle of a block")
         if codec is None:
             _read_block(decoder, count, size, row, found)
         else:
@@ -200,9 +203,9 @@ def _array(item: Step, shape: str) -> Step:
         while count := read_int(decoder):
             if count < 0:  # their size follows
                 decoder.skip(read_int(decoder))
-            elif not shape.strip("i"):
+            elif count <= BULK_MAX and not shape.strip("i"):
                 decoder.read_ints(count * len(shape))
-            elif shape == "ib":
+            elif count <= BULK_MAX and shape == "ib":
                 decoder.read_int_bytes_dict(count, {})
             else:
                 for _ in range(count):

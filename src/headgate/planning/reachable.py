@@ -115,7 +115,10 @@ class Walk:
             return
         for manifest, read in _read_ahead(self._files, self._manifests()):
             with self._followed("manifest", manifest.path):
-                for paths, sizes in columns(read(), FILE_PATH, FILE_SIZE):
+                data = read()
+                if len(data) < manifest.length:  # cut between blocks, which nothing in it tells
+                    raise ValueError(f"{len(data)} bytes of {manifest.length} are there")
+                for paths, sizes in columns(data, FILE_PATH, FILE_SIZE):
                     yield Found(paths, sizes)
 
     def manifests(self) -> Iterator[Found]:
