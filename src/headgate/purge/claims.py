@@ -7,7 +7,10 @@ earlier than that after the last heartbeat it sent, by its own.
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
+
+import msgspec
 
 from headgate.catalog.purging import LiveJob
 from headgate.errors import BackendUnavailable, LeaseLost, OutcomeUnknown, Unavailable
@@ -16,7 +19,7 @@ from headgate.kernel.objects import expect
 from headgate.kernel.records import Outcome
 from headgate.kernel.store import Versioned
 from headgate.limits import FETCH_IDS_MAX, RESOLVE_TRIES_MAX
-from headgate.purge.jobs import JobRow, JobTerms, State, claimed
+from headgate.purge.jobs import JobRow, JobTerms, State, claimed, new_row
 
 NO_ROW = 0
 """Stands for the version of a row that is not there."""
@@ -79,6 +82,12 @@ class Claims:
         except LeaseLost:
             return None
         return lease
+
+    async def explain(self, live: LiveJob, why: str) -> None:
+        """Say of a job that nobody has tried why it is left alone here."""
+        row = msgspec.structs.replace(new_row(), error=why, updated_ms=self._kernel.clock.wall_ms())
+        with suppress(OutcomeUnknown):  # it is only a word to operators
+            await self._kernel.store.insert(live.realm, live.id, row, self._kernel.ids.next())
 
     def forget_others(self, jobs: Iterable[LiveJob]) -> None:
         """Forget what was seen of all jobs but these."""

@@ -43,6 +43,7 @@ class Workers:
         self._has_more = False  # after the last look
         self._backlog: deque[LiveJob] = deque()
         self._running: set[Key] = set()
+        self._explained: set[Key] = set()
         self._looking: asyncio.Task[None] | None = None
         self._slots: set[asyncio.Task[None]] = set()
         self._inline: set[asyncio.Task[JobRow | None]] = set()
@@ -126,6 +127,7 @@ class Workers:
         self._claims.forget_others(jobs)
         busy = self._running | {key_of(live) for live in self._backlog}
         free = [live for live in jobs if key_of(live) not in busy and self._runner.can(live)]
+        await self._explain([live for live in jobs if not self._runner.can(live)])
         due: list[LiveJob] = []
         for start in range(0, len(free), FETCH_IDS_MAX):
             due += await self._claims.due(free[start : start + FETCH_IDS_MAX])
@@ -133,6 +135,16 @@ class Workers:
                 break
         self._has_more = len(due) >= self._terms.batch_size
         return due[: self._terms.batch_size]
+
+    async def _explain(self, jobs: list[LiveJob]) -> None:
+        """Say once of each job why nobody begins with it here."""
+        new = [live for live in jobs if key_of(live) not in self._explained]
+        for live in new[: self._terms.batch_size]:
+            why = f"purger {live.job.purger!r} is not configured on {self._claims.owner}"
+            logger.warning("job %d is left alone: %s", live.id, why)
+            await self._claims.explain(live, why)
+            self._explained.add(key_of(live))
+        self._explained &= {key_of(live) for live in jobs}
 
     def _fill(self) -> None:
         """Let as many jobs run as may."""
@@ -164,7 +176,7 @@ class Workers:
 
     async def _run(self, live: LiveJob) -> JobRow | None:
         key = key_of(live)
-        if key in self._running:
+        if key in self._running or self._is_closed:
             return None
         self._running.add(key)
         try:

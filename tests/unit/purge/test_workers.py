@@ -5,11 +5,11 @@ import logging
 
 import pytest
 
-from headgate.catalog.purging import LiveJob, PurgeTerms
+from headgate.catalog.purging import LiveJob, PurgeTerms, Recorded
 from headgate.errors import StorageUnavailable
 from headgate.purge.claims import Claims
 from headgate.purge.deleter import Progress
-from headgate.purge.jobs import JobTerms
+from headgate.purge.jobs import JobTerms, State
 from headgate.testing.kernels import turns
 from tests.unit.catalog.lakes import Node, World
 from tests.unit.purge.scripted import DROP, Purging, Step
@@ -174,6 +174,27 @@ async def test_other_work_is_done_before_each_look(
 
     assert "work in the background failed: not today" in caplog.text
     assert purging.deleter.tasks
+
+
+async def test_a_job_of_a_purger_that_is_not_here_is_left_alone_and_says_so(
+    world: World, node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once; and it is still due wherever that purger is."""
+    purging, recorded = Purging(node), Recorded()
+    recorded.terms = PurgeTerms("theirs")
+    node.lake.purging = recorded
+    live = await purging.drop()
+    other = Purging(await world.node())
+    for _ in range(3):
+        await other.look()
+    row = await other.row(live)
+
+    assert row is not None
+    assert (row.state, row.attempts) == (State.PENDING, 0)
+    assert row.error == "purger 'theirs' is not configured on node-1"
+    assert caplog.text.count("is left alone") == 1
+    assert other.deleter.tasks == []
+    assert await Claims(node.kernel, FEW, "x").due([live]) == [live]
 
 
 async def test_closed_workers_begin_with_nothing(node: Node) -> None:
