@@ -81,14 +81,10 @@ class ObjectFiles:
 
     async def list(self, place: Place) -> AsyncIterator[str]:
         store = await self._stores.of(place)
-        location = place.location(place.path)
-        try:
-            with translated(location):
-                async for objects in obstore.list(store, place.path, chunk_size=LISTED_AT_ONCE):
-                    for found in objects:
-                        yield place.location(found["path"])
-        except FileMissing:  # there is nothing that a list needs but its bucket
-            raise unavailable(location, "the bucket does not exist", NO_BUCKET) from None
+        with translated(place.location(place.path)):
+            async for objects in obstore.list(store, place.path, chunk_size=LISTED_AT_ONCE):
+                for found in objects:
+                    yield place.location(found["path"])
 
 
 async def _create(store: Store, path: str, data: bytes) -> None:
