@@ -26,6 +26,10 @@ NO_ROW = 0
 MARGIN = 6
 """A holder stops a part of the lease before others may take it: one of this many."""
 RESOLVING_PAUSE_SECONDS = 0.05
+REST_SECONDS_MAX = 60.0
+"""That a job is not looked at, since an operator may change it on another server."""
+REST_SECONDS_PER_JOB = 0.001
+"""The same for each job there is: few are looked at all the time."""
 _MS = 1_000
 
 Key = tuple[str, int]
@@ -46,6 +50,7 @@ class Claims:
         self._kernel = kernel
         self._terms = terms
         self._seen: dict[Key, Sighting] = {}
+        self._asleep: dict[Key, float] = {}
 
     async def rows(self, jobs: Sequence[LiveJob]) -> dict[Key, Versioned]:
         """The rows of these jobs that there are."""
@@ -59,9 +64,21 @@ class Claims:
         return found
 
     async def due(self, jobs: Sequence[LiveJob]) -> list[LiveJob]:
-        """Those of these jobs that can be claimed now, or finished."""
-        rows = await self.rows(jobs)
-        return [live for live in jobs if self._is_due(live, rows.get(key_of(live)))]
+        """Those of these jobs that can be claimed now, or finished.
+
+        What cannot be due for a while is not read meanwhile: there may be very many.
+        """
+        now = self._kernel.clock.seconds()
+        awake = [live for live in jobs if self._asleep.get(key_of(live), 0.0) <= now]
+        rows = await self.rows(awake)
+        due: list[LiveJob] = []
+        for live in awake:
+            found = rows.get(key_of(live))
+            if self._is_due(live, found):
+                due.append(live)
+            elif found is not None:
+                self._asleep[key_of(live)] = now + self._rest_seconds(row_of(found))
+        return due
 
     async def claim(self, live: LiveJob) -> "Lease | None":
         """Take a job that is due; None if it is not, or another worker was faster.
@@ -93,6 +110,7 @@ class Claims:
         """Forget what was seen of all jobs but these."""
         kept = {key_of(live) for live in jobs}
         self._seen = {key: sighting for key, sighting in self._seen.items() if key in kept}
+        self._asleep = {key: until for key, until in self._asleep.items() if key in kept}
 
     def _is_due(self, live: LiveJob, found: Versioned | None) -> bool:
         seen_ms = self._seen_ms(live, found.version if found else NO_ROW)
@@ -107,6 +125,16 @@ class Claims:
         if row.state == State.RUNNING or (row.state == State.CANCELLED and row.owner):
             return seen_ms >= self._terms.lease_ms
         return row.state in _ENDED
+
+    def _rest_seconds(self, row: JobRow) -> float:
+        """For how long a job that is not due need not be looked at."""
+        longest = min(REST_SECONDS_PER_JOB * len(self._seen), REST_SECONDS_MAX)
+        if row.state == State.DEAD_LETTER:
+            return longest
+        if row.state == State.PENDING:
+            left_ms = row.next_attempt_ms - self._kernel.clock.wall_ms()
+            return min(max(left_ms, 0) / _MS, longest)
+        return 0.0  # else nobody sees for how long its worker is silent
 
     def _seen_ms(self, live: LiveJob, version: int) -> float:
         """For how long the row was seen in this version, by our own stopwatch."""

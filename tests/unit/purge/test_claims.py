@@ -1,14 +1,17 @@
 """Claims and leases: one worker at a time has a job, whatever databases and clocks do."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from headgate.catalog.purging import LiveJob
 from headgate.errors import BackendUnavailable, LeaseLost
-from headgate.purge.claims import MARGIN
-from headgate.purge.jobs import State, cancelled, postponed, succeeded
+from headgate.kernel.store import Versioned
+from headgate.purge import claims
+from headgate.purge.claims import MARGIN, REST_SECONDS_MAX, Key
+from headgate.purge.jobs import JobTerms, State, cancelled, postponed, succeeded
 from headgate.testing.faults import Fault
 from tests.unit.purge.claiming import TERMS, Worker, job, opened_workers
 
@@ -244,7 +247,7 @@ async def test_a_job_that_failed_too_often_is_left_to_operators(workers: list[Wo
     """However long nobody touches it."""
     [one, other] = workers
     lease = await one.claimed(job())
-    few = TERMS.__class__(max_attempts=1)
+    few = JobTerms(max_attempts=1)
     await lease.end(postponed(lease.row, "why", one.clock.wall_ms(), few, 0.5))
     for _ in range(3):
         assert await other.claims.claim(job()) is None
@@ -275,3 +278,31 @@ async def test_what_was_seen_of_jobs_that_are_gone_is_forgotten(workers: list[Wo
     one.claims.forget_others([job(7)])
 
     assert list(one.claims._seen) == [("realm", 7)]
+
+
+async def test_jobs_that_cannot_be_due_are_not_read_again_and_again(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that wait for an operator, or for their time; now and then somebody looks."""
+    [one, other] = workers
+    dead, waiting = await one.claimed(job()), await one.claimed(job(8))
+    few = JobTerms(max_attempts=1)
+    await dead.end(postponed(dead.row, "why", one.clock.wall_ms(), few, 0.5))
+    await waiting.end(postponed(waiting.row, "why", one.clock.wall_ms(), TERMS, 0.5))
+    jobs, read = [job(), job(8)], other.claims.rows
+    asked: list[int] = []
+
+    async def noted(wanted: Sequence[LiveJob]) -> dict[Key, Versioned]:
+        asked.append(len(wanted))
+        return await read(wanted)
+
+    monkeypatch.setattr(claims, "REST_SECONDS_PER_JOB", 1_000)  # as if they were many
+    monkeypatch.setattr(other.claims, "rows", noted)
+    for _ in range(3):
+        assert await other.claims.due(jobs) == []
+    other.clock.advance(TERMS.backoff_base_ms)
+    assert await other.claims.due(jobs) == [job(8)]
+    other.clock.advance(REST_SECONDS_MAX * 1_000)
+    await other.claims.due(jobs)
+
+    assert asked == [2, 0, 0, 1, 2]
