@@ -48,9 +48,10 @@ Feature: Cleanup failure
     And a file of orders cannot be deleted
     When orders is dropped with purge
     Then in the end the job of orders is DEAD_LETTER
-    And the job of orders was tried 2 times
+    And the job of orders counts 2 attempts
     And the job of orders tells the file and the reason by HTTP
     When the obstacle is removed
     And the job of orders is tried again by HTTP
     Then in the end the job of orders is SUCCEEDED
+    And the job of orders counts 1 attempt
     And nothing is left of orders in the storage

@@ -16,7 +16,7 @@ from tests.purge.listing import files_below, local_path
 
 NAMESPACE = "shop"
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64())})
-SECONDS_MAX = 20.0
+SECONDS_MAX = 60.0
 _numbers = itertools.count(1)
 
 

@@ -48,9 +48,9 @@ def _on_the_ledger(lake: Lake, name: str, way: str, obstacle: Path) -> None:
     assert str(obstacle) in job["error"]
 
 
-@then(parsers.parse("the job of {name:w} was tried {attempts:d} times"))
-def _attempts(lake: Lake, name: str, attempts: int) -> None:
-    assert job_of(lake, name)["attempts"] == attempts
+@then(parsers.re(r"the job of (?P<name>\w+) counts (?P<attempts>\d+) attempts?"))
+def _attempts(lake: Lake, name: str, attempts: str) -> None:
+    assert job_of(lake, name)["attempts"] == int(attempts)
 
 
 @then(parsers.parse("all other data files of {name:w} are gone"))
