@@ -12,6 +12,7 @@ import click
 
 from headgate.application import load_application
 from headgate.authentication import believes_everybody, check_authentication, shared_names
+from headgate.background import job_terms
 from headgate.cli import logs
 from headgate.cli.access import access_warnings
 from headgate.cli.banner import banner, is_in_memory, unused_warehouse
@@ -126,6 +127,7 @@ def check_settings(settings: Settings) -> None:
     check_public_url(settings)
     check_authentication(settings)
     check_extensions(settings)
+    job_terms(settings)
     if is_in_memory(settings) and settings[server.HTTP_PROCESSES] > 1:
         raise BadSetting(
             f"{settings[server.HTTP_PROCESSES]} processes cannot be used",

@@ -4,8 +4,9 @@ import msgspec
 import pytest
 
 from headgate.catalog.catalogs import create_catalog
-from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.entities import CatalogEntity, Kind
 from headgate.catalog.purging import PURGE, PURGES, PurgeJob, job_key
+from headgate.catalog.relations import drop_relation, find_relation
 from headgate.kernel.draft import Draft
 from headgate.model.names import Identifier
 from headgate.purge.queue import Queue
@@ -71,6 +72,28 @@ async def test_a_head_without_jobs_is_not_looked_into(world: World, purging: Pur
     new = await purging.drop()
     assert (await node.opened()).head.head.marks[PURGES] == 2
     assert [live.id for live in await Queue(node.kernel).live_jobs()] == sorted([old.id, new.id])
+
+
+async def test_a_job_of_an_older_program_is_done_like_any_other(world: World, node: Node) -> None:
+    """Its id is that of the table, whose place becomes free."""
+    purging = Purging(node)
+    made = await node.table(location=f"{world.warehouse}/x")
+    opened = await node.opened()
+    table = await find_relation(opened, Identifier(("a",), "t"), Kind.TABLE)
+
+    def drop_as_before(draft: Draft) -> None:
+        drop_relation(draft, opened.call, Identifier(("a",), "t"), Kind.TABLE, None, purge=True)
+        job = (Identifier(("a",), "t"), made["metadata-location"], table.entity.reserved)
+        draft.index(PURGE).put(job_key(table.entry.id), msgspec.msgpack.encode(job))
+
+    await opened.realm.commit(opened.pointer, drop_as_before)
+    again = new_table("new", location=f"{world.warehouse}/x")
+    purging.deleter.gate.clear()
+    assert (await node.post("namespaces/a/tables", again)).status == 409
+    purging.deleter.gate.set()
+    await purging.look()
+    assert await purging.live() == []
+    assert (await node.post("namespaces/a/tables", again)).status == 200
 
 
 async def test_a_metalake_that_is_switched_off_is_left_alone(purging: Purging) -> None:

@@ -1,0 +1,38 @@
+"""What settings say of the work in the background."""
+
+import pytest
+
+from headgate.background import job_terms
+from headgate.errors import BadSetting
+from headgate.purge.jobs import JobTerms
+from headgate.settings.loading import load
+
+
+def test_jobs_are_worked_on_as_their_settings_say() -> None:
+    """Each has a setting, also by the names that others give it."""
+    assert job_terms(load()) == JobTerms()
+    sets = [
+        "purger.async.worker-threads=1",
+        "purger.async.delete-threads-per-job=2",
+        "purger.async.poll-interval-ms=300",
+        "purger.async.batch-size=4",
+        "purger.jdbc-async.lease-timeout-ms=5000",
+        "gravitino.iceberg-rest.purger.async.max-attempts=6",
+        "purger.async.backoff-base-ms=7",
+        "purger.async.backoff-max-ms=8",
+        "purger.async.completed-retention-hours=9",
+    ]
+
+    assert job_terms(load(sets=sets)) == JobTerms(1, 2, 300, 4, 5_000, 6, 7, 8, 9)
+
+
+def test_a_first_pause_that_is_longer_than_the_longest_is_refused() -> None:
+    """Before a server starts."""
+    sets = ["purger.async.backoff-base-ms=10", "purger.async.backoff-max-ms=9"]
+    with pytest.raises(BadSetting) as caught:
+        job_terms(load(sets=sets))
+
+    assert str(caught.value) == (
+        "purger.async.backoff-base-ms cannot be 10: purger.async.backoff-max-ms is 9, and that is "
+        "the longest pause. Let the first be the smaller one"
+    )
