@@ -4,16 +4,17 @@ import logging
 import re
 import sys
 
+from headgate.catalog.events import logger as event_logger
 from headgate.cli.output import iso, to_json
 from headgate.http.access_log import logger as access_logger
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-def set_up(level: str, form: str, *, access: bool = False) -> None:
+def set_up(level: str, form: str, *, access: bool = False, events: bool = False) -> None:
     """Log messages of this level and above, in this form; an earlier set-up is replaced.
 
-    Requests are logged if `access` is true, whatever the level.
+    Requests are logged if `access` is true, and events if `events` is, whatever the level.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
@@ -21,6 +22,7 @@ def set_up(level: str, form: str, *, access: bool = False) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     access_logger.setLevel(logging.INFO if access else logging.WARNING)
+    event_logger.setLevel(logging.INFO if events else logging.NOTSET)
 
 
 class TextLines(logging.Formatter):

@@ -1,7 +1,6 @@
 """`headgate work`: what servers do in the background, by a process that does nothing else."""
 
 import asyncio
-import logging
 import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
@@ -10,7 +9,7 @@ import click
 
 from headgate import __version__
 from headgate.background import Background, cut_logs, open_background
-from headgate.catalog.events import logger as events
+from headgate.cli import logs
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import printable, to_json
@@ -20,14 +19,12 @@ from headgate.kernel.kernel import Kernel
 from headgate.server.process import Stopping, stop_on_signals
 from headgate.server_settings import check_endpoints, storage_options
 from headgate.settings.purge_jobs import PURGE_WORKER_THREADS
-from headgate.settings.server import LOG_LEVEL, READ_ONLY
+from headgate.settings.server import LOG_FORMAT, LOG_LEVEL, READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.settings.store import BACKEND, DATA
 from headgate.settings.urls import mask
 from headgate.storage.gateway import StorageGateway
 from headgate.wiring import DATABASE_FILE, server_name
-
-logger = logging.getLogger(__name__)
 
 
 @click.command
@@ -47,7 +44,7 @@ def work(run: Run) -> None:
         )
     check_endpoints(settings)
     check_extensions(settings)
-    _tell_what_is_done(settings)
+    _log_what_is_done(settings)
     with suppress(asyncio.CancelledError):  # it was told to stop before it began
         with_kernel(
             run,
@@ -69,7 +66,6 @@ async def _work(settings: Settings, kernel: Kernel, ready: Callable[[], None]) -
         background.start()
         ready()
         await stopping.wait()
-        logger.info("%d jobs are given back", background.workers.running)
 
 
 async def _background(settings: Settings, kernel: Kernel, stack: AsyncExitStack) -> Background:
@@ -81,11 +77,10 @@ async def _background(settings: Settings, kernel: Kernel, stack: AsyncExitStack)
     return await open_background(settings, kernel, gateway, bus, stack)
 
 
-def _tell_what_is_done(settings: Settings) -> None:
-    """Log what happens, unless somebody chose what is logged: there is nothing else to see."""
-    if settings.plain()[LOG_LEVEL.name][1] == "default":
-        for one in (logger, events):
-            one.setLevel(logging.INFO)
+def _log_what_is_done(settings: Settings) -> None:
+    """Log events, unless somebody chose what is logged: there is nothing else to see."""
+    is_chosen = settings.plain()[LOG_LEVEL.name][1] != "default"
+    logs.set_up(settings[LOG_LEVEL], settings[LOG_FORMAT], events=not is_chosen)
 
 
 def _announce(run: Run) -> None:

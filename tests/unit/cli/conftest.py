@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from headgate.catalog.events import logger as event_logger
 from headgate.http.access_log import logger as access_logger
 
 
@@ -18,8 +19,9 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def own_logging() -> Iterator[None]:
     """Each command sets logging up for itself; afterwards it is as it was."""
     root = logging.getLogger()
-    handlers, levels = root.handlers[:], (root.level, access_logger.level)
+    handlers = root.handlers[:]
+    levels = [(one, one.level) for one in (root, access_logger, event_logger)]
     yield
     root.handlers[:] = handlers
-    root.setLevel(levels[0])
-    access_logger.setLevel(levels[1])
+    for one, level in levels:
+        one.setLevel(level)

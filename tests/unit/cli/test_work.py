@@ -2,11 +2,11 @@
 
 import asyncio
 import json
+import logging
 import os
 import re
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -14,7 +14,6 @@ import pytest
 
 from headgate.catalog.events import logger as events
 from headgate.cli.main import run
-from headgate.cli.work import logger
 from headgate.purge.inspecting import Inspector
 from headgate.testing.child import Child
 from headgate.testing.headgate_server import environment
@@ -24,15 +23,6 @@ from tests.unit.cli.stores import opened_store
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
 Output = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def own_levels() -> Iterator[None]:
-    """The command sets what is logged; afterwards it is as it was."""
-    levels = [(one, one.level) for one in (logger, events)]
-    yield
-    for one, level in levels:
-        one.setLevel(level)
 
 
 def dropped(folder: Path, grace_ms: int = 0) -> int:
@@ -130,7 +120,10 @@ def test_what_it_cannot_work_with_is_refused(
 
 def test_what_is_logged_can_be_chosen(tmp_path: Path) -> None:
     """Otherwise it tells what it does: there is nothing else to see."""
-    run(["work", "--data", str(tmp_path / "none"), "--set", "log.level=error"])
-    assert events.level == 0
-    run(["work", "--data", str(tmp_path / "none")])
-    assert events.level > 0
+    none = ("--data", str(tmp_path / "none"))
+    levels = []
+    for options in ([], ["--set", "log.level=error"]):
+        run(["work", *none, *options])
+        levels.append(events.getEffectiveLevel())
+
+    assert levels == [logging.INFO, logging.ERROR]
