@@ -33,8 +33,10 @@ class Trouble:
     """Deletions, and then the storage refuses everything."""
     is_gone: bool = False
     """The bucket is not there."""
-    before_each: Callable[[str], None] = lambda _location: None
-    """Called before a file is deleted."""
+    before_check: Callable[[], None] = lambda: None
+    """Called before a child asks whether it may delete the next file."""
+    on_delete: Callable[[str], None] = lambda _location: None
+    """Called when a file is deleted."""
     deleted: list[str] = field(default_factory=list)
     """What was deleted, in this order."""
     chance: random.Random = field(default_factory=random.Random)
@@ -56,7 +58,6 @@ class Trouble:
     def refusal(self, location: str) -> str:
         """Why a file cannot be deleted; empty if it can."""
         with self._lock:
-            self.before_each(location)
             if location in self.denied:
                 return "AccessDenied"
             if self.expires_after is not None and len(self.deleted) >= self.expires_after:
@@ -64,6 +65,7 @@ class Trouble:
             if self.chance.random() < self.failing_share:
                 return "SlowDown"
             if location not in self.stubborn:
+                self.on_delete(location)
                 self.deleted.append(location)
             return ""
 
@@ -125,12 +127,14 @@ class FaultyDeletion:
         deleted, missing, failed = 0, list[str](), list[tuple[str, str]]()
         for folder, names in folders.items():
             for name in names:
-                check()
-                time.sleep(self._trouble.pause_seconds)
                 location = f"{folder}/{name}"
                 if self._files.missing(location):
                     missing.append(location)
-                elif why := self._trouble.refusal(location):
+                    continue
+                time.sleep(self._trouble.pause_seconds)
+                self._trouble.before_check()
+                check()
+                if why := self._trouble.refusal(location):
                     failed.append((location, why))
                 elif location in self._trouble.stubborn:
                     deleted += 1

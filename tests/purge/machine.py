@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import pytest
@@ -32,18 +33,30 @@ MIDDLE = 0.5  # of what is left to chance
 FILES = 60
 AHEAD_MS = 10_000
 END = object()
+_childs_clock: ContextVar[Clock] = ContextVar("the clock of a child")
 
 
 class InlinePool:
     """Runs the code of deleting children here, each on threads of its own."""
 
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
     async def stream(self, job: str, *arguments: bytes) -> AsyncGenerator[bytes]:
+        _childs_clock.set(self._clock)
         steps = worker.JOBS[job.encode()](*arguments)
+        step: asyncio.Future[object] | None = None
         try:
-            while (answer := await asyncio.to_thread(next, steps, END)) is not END:
+            while True:
+                step = asyncio.ensure_future(asyncio.to_thread(next, steps, END))
+                answer = await asyncio.shield(step)
+                if answer is END:
+                    break
                 assert isinstance(answer, bytes)
                 yield answer
         finally:
+            if step is not None:  # a thread cannot be killed
+                await asyncio.gather(step, return_exceptions=True)
             await asyncio.to_thread(steps.close)  # type: ignore[attr-defined]
 
 
@@ -59,10 +72,11 @@ class Machine:
         self.steering = Steering(node.kernel, self.inspector)
         events = EventBus(name)
         events.listeners.append(self.told.append)
-        deleter = Deleter(InlinePool(), trouble.files_below)  # type: ignore[arg-type]
+        deleter = Deleter(InlinePool(node.kernel.clock), trouble.files_below)  # type: ignore[arg-type]
         stages = Stages(node.kernel, Queue(node.kernel), node.storage, deleter, terms)
         runner = Runner(stages, events, lambda: MIDDLE)
-        self.workers = Workers(runner, Claims(node.kernel, terms, name), lambda: MIDDLE)
+        self.claims = Claims(node.kernel, terms, name)
+        self.workers = Workers(runner, self.claims, lambda: MIDDLE)
 
     async def make(self, name: str = "t", files: int = FILES) -> Made:
         """A table with files of all kinds."""
@@ -115,22 +129,22 @@ class Site:
         self.world = world
         self.trouble = Trouble()
         self.machines: list[Machine] = []
-        self._monkeypatch = monkeypatch
         # Fixtures have real times, and a server may not be behind its clients.
         world.rig.clock = SteppedClock(time.time_ns() // 1_000_000 + AHEAD_MS)
         monkeypatch.setattr(sweeping, "PAUSES_SECONDS", (0.0,) * len(sweeping.PAUSES_SECONDS))
-        self.tick_with(world.rig.clock)
+        monkeypatch.setattr(worker, "SystemClock", _childs_clock.get)
 
-    def tick_with(self, clock: Clock) -> None:
-        """Let children have this clock."""
-        self._monkeypatch.setattr(worker, "SystemClock", lambda: clock)
-
-    async def machine(self, terms: JobTerms | None = None, clock: Clock | None = None) -> Machine:
-        """Another process; it works when it is told to."""
+    async def machine(
+        self,
+        terms: JobTerms | None = None,
+        clock: Clock | None = None,
+        trouble: Trouble | None = None,
+    ) -> Machine:
+        """Another process, perhaps with a clock and trouble of its own; it works when told to."""
         node = await self.world.node(clock=clock)
         await node.purges.close()  # it would begin by itself
         name = f"machine-{len(self.machines)}"
-        machine = Machine(node, terms or JobTerms(), self.trouble, name)
+        machine = Machine(node, terms or JobTerms(), trouble or self.trouble, name)
         self.machines.append(machine)
         return machine
 

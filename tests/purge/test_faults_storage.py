@@ -32,9 +32,9 @@ async def _machine(site: Site) -> Machine:
 
 async def attempt(site: Site, machine: Machine, job: int) -> JobRow:
     """Wait until a job is due, and let it be tried once; its row then."""
-    found = await machine.find(job)
-    if found.row is not None and found.row.next_attempt_ms:
-        await site.world.rig.pass_time(found.row.next_attempt_ms - site.world.rig.clock.wall_ms())
+    row, now_ms = (await machine.find(job)).row, site.world.rig.clock.wall_ms()
+    pause_ms = row.next_attempt_ms - now_ms if row else 0
+    await site.world.rig.pass_time(max(pause_ms, TERMS.poll_ms))
     await machine.work()
     return await machine.row(job)
 

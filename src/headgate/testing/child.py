@@ -76,5 +76,11 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
 
+    def kill_alone(self) -> int:
+        """SIGKILL to the process; its own children are left to themselves. Their group."""
+        self._process.kill()
+        self._process.wait()
+        return self.pid
+
     def _tail(self) -> str:
         return self.said()[-LOG_TAIL_CHARACTERS:]

@@ -91,6 +91,12 @@ class HeadgateServer:
         self._child.kill()
         self._child = None
 
+    def kill_alone(self) -> int:
+        """SIGKILL to the server; its processes are left to themselves. Their group."""
+        assert self._child, "it does not run"
+        child, self._child = self._child, None
+        return child.kill_alone()
+
     def said(self) -> str:
         """All that it has written, over all starts."""
         return self.log.read_text(errors="replace")
