@@ -85,7 +85,7 @@ from headgate.settings.setting import Settings
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.worker_files import WorkerFiles
 from headgate.wiring import chance, database_file, entropy, open_kernel, server_name
-from headgate.workers.pool import PoolOptions, WorkerPool
+from headgate.workers.pool import WorkerPool
 
 ICEBERG_PREFIX, GRAVITINO_PREFIX = "/iceberg", "/api"
 DOCUMENTS = (
@@ -210,14 +210,12 @@ async def _iceberg(
     the stack."""
     storage = storage_options(settings)
     pool = WorkerPool(PLANNING, pool_options(settings))
-    purge_pool = WorkerPool(PLANNING, PoolOptions(workers=1))  # a long purge must not hold up scans
     workshop = WorkerPool(METADATA)
     stack.push_async_callback(pool.close)
     stack.push_async_callback(workshop.close)
-    stack.push_async_callback(purge_pool.close)
     gateway = StorageGateway(storage, kernel.clock)
     stack.callback(gateway.close)
-    planner = Planner(pool, purge_pool, partial(WorkerFiles, storage))
+    planner = Planner(pool, partial(WorkerFiles, storage))
     events = event_bus(settings, server_name())
     background = None
     if not settings[READ_ONLY]:

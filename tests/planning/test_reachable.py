@@ -4,24 +4,22 @@ import json
 from pathlib import Path
 from typing import Literal
 
-import msgspec
 import pytest
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import ManifestEntryStatus, ManifestFile, write_manifest
 
 from headgate.errors import Forbidden, StorageUnavailable
 from headgate.planning import reachable
-from headgate.planning.batches import Batch, Kind
 from headgate.planning.files import LocalFiles, OpenFiles
 from headgate.planning.reachable import Unread, Walk
+from tests.planning.batches import Batch, Kind, batches
 from tests.planning.tables import EQUALITY, POSITIONS, MetadataTable, data_file, entry
 
 LOCATION = "00002.metadata.json"
 
 
 def walk(table: MetadataTable, files: OpenFiles | None = None) -> list[Batch]:
-    found = reachable.reachable(files or LocalFiles(), table.metadata(), LOCATION.encode())
-    return [msgspec.msgpack.decode(batch, type=Batch) for batch in found]
+    return list(batches(Walk(table.metadata(), files or LocalFiles()), LOCATION))
 
 
 def by_kind(batches: list[Batch]) -> dict[Kind, list[str]]:
@@ -170,10 +168,10 @@ def test_files_of_all_formats_are_found(tmp_path: Path, version: Literal[1, 2, 3
     metadata["snapshots"][0]["manifests"] = [manifest.manifest_path]
     del metadata["snapshots"][0]["manifest-list"]
 
-    batches = list(reachable.batches(Walk(json.dumps(metadata).encode(), LocalFiles()), LOCATION))
+    found = list(batches(Walk(json.dumps(metadata).encode(), LocalFiles()), LOCATION))
 
-    assert [batch.kind for batch in batches] == [Kind.DATA, Kind.MANIFEST, Kind.METADATA]
-    assert by_kind(batches)[Kind.DATA] == ["a", "b"]
+    assert [batch.kind for batch in found] == [Kind.DATA, Kind.MANIFEST, Kind.METADATA]
+    assert by_kind(found)[Kind.DATA] == ["a", "b"]
 
 
 def test_a_manifest_that_may_not_be_read_is_told(table: MetadataTable) -> None:

@@ -21,10 +21,11 @@ from pyiceberg.transforms import BucketTransform, MonthTransform, TruncateTransf
 from pyiceberg.types import DateType, LongType, NestedField, StringType
 
 from headgate.errors import BadRequest, FileMissing, Forbidden, PlanNotFound
-from headgate.planning.batches import Kind
 from headgate.planning.files import LocalFiles
 from headgate.planning.planner import WORKER, Planner
+from headgate.planning.reachable import Walk
 from headgate.workers.pool import WorkerPool
+from tests.planning.batches import batches
 from tests.planning.tables import MetadataTable, bounds, data_file
 
 SCHEMA = Schema(
@@ -78,7 +79,7 @@ def metadata_of(table: Table) -> bytes:
 @pytest.fixture
 async def planner() -> AsyncIterator[Planner]:
     pool = WorkerPool(WORKER)
-    yield Planner(pool, pool, lambda roots: LocalFiles(*roots))
+    yield Planner(pool, lambda roots: LocalFiles(*roots))
     await pool.close()
 
 
@@ -116,13 +117,11 @@ async def test_the_files_and_residuals_are_those_of_pyiceberg(
             assert tasks[path]["residual-filter"] is True
 
 
-async def test_every_file_of_a_table_is_reached(
-    table: Table, planner: Planner, folder: Path
-) -> None:
+def test_every_file_of_a_table_is_reached(table: Table, folder: Path) -> None:
     """The walk finds what lies in the table's folder, and nothing else."""
-    walk = planner.reachable(metadata_of(table), table.metadata_location, ())
+    walk = batches(Walk(metadata_of(table), LocalFiles()), table.metadata_location)
 
-    found = [path async for batch in walk for path in batch.paths]
+    found = [path for batch in walk for path in batch.paths]
 
     lying = [str(path) for path in (folder / "w").rglob("*") if path.is_file()]
     assert sorted(path.removeprefix("file://") for path in found) == sorted(lying)
@@ -216,9 +215,6 @@ async def test_planning_many_files_does_not_hold_up_the_loop(
 
     with longest_work() as work:
         answer = await planner.fetch_tasks(metadata, task, ())
-        walk = planner.reachable(metadata, "x", ())
-        kinds = [batch.kind async for batch in walk]
 
     assert len(json.loads(answer)["file-scan-tasks"]) == 10_000
-    assert kinds.count(Kind.DATA.value) == 10
     assert work[0] < 0.01

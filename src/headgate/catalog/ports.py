@@ -1,13 +1,11 @@
 """What the catalog asks of the world outside: files, credentials, processes, plans, an audit."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from headgate.access.auditing import Decision
 
 Roots = tuple[str, ...]
-MISSING, DAMAGED = "missing", "damaged"
-"""Files that lead to others and cannot be followed: gone, or not readable."""
 
 
 class Files(Protocol):
@@ -97,13 +95,6 @@ class Signed(NamedTuple):
     cacheable: bool
 
 
-class Reached(NamedTuple):
-    """Some files that a table's metadata leads to."""
-
-    kind: str
-    paths: list[str]
-
-
 class Workers(Protocol):
     """Processes that work on large metadata: it takes too long for the event loop."""
 
@@ -132,12 +123,6 @@ class Planner(Protocol):
 
     async def fetch_tasks(self, metadata: bytes, plan_task: str, roots: Roots) -> bytes:
         """The files of one task of a plan; `PlanTaskNotFound` if there is none."""
-        ...
-
-    def reachable(
-        self, metadata: bytes, metadata_location: str, roots: Roots
-    ) -> AsyncGenerator[Reached]:
-        """All files of a table, leaves first, the metadata file last."""
         ...
 
 

@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -22,7 +21,6 @@ from headgate.limits import (
     WALK_SEEN_PATHS_MAX,
 )
 from headgate.planning.avro_columns import Columns, columns
-from headgate.planning.batches import Batch, Kind
 from headgate.planning.files import OpenFiles
 
 FILE_PATH, FILE_SIZE = 100, 104  # ids of fields in a manifest
@@ -81,12 +79,6 @@ class Listed(NamedTuple):
     path: str
     length: int = 0
     files: int = 0
-
-
-def reachable(files: OpenFiles, metadata: bytes, location: bytes) -> Iterator[bytes]:
-    """Batches, encoded."""
-    for batch in batches(Walk(metadata, files), location.decode()):
-        yield msgspec.msgpack.encode(batch)
 
 
 class Walk:
@@ -195,26 +187,6 @@ class Seen:
             self._hashes.clear()
         self._hashes.add(key)
         return True
-
-
-def batches(walk: Walk, location: str) -> Iterator[Batch]:
-    """All files in the order in which they can be deleted, and what could not be followed."""
-    kinds: dict[Kind, Callable[[], Iterator[Found]]] = {
-        Kind.DATA: walk.data,
-        Kind.MANIFEST: walk.manifests,
-        Kind.MANIFEST_LIST: walk.lists,
-        Kind.STATISTICS: walk.statistics,
-        Kind.OLD_METADATA: partial(walk.older, location),
-    }
-    for kind, found in kinds.items():
-        seen = Seen()
-        rest = (path for some in found() for path in some.paths if seen.is_new(path))
-        while paths := list(islice(rest, WALK_BATCH_PATHS)):
-            yield Batch(kind, paths)
-        for path, why in walk.unread:
-            yield Batch(Kind.DAMAGED if why else Kind.MISSING, [path])
-        walk.unread.clear()
-    yield Batch(Kind.METADATA, [location])
 
 
 def _listed(some: Columns) -> Iterator[Listed]:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 
 from headgate.limits import FILTER_RECURSION_MAX
 from headgate.planning.files import open_files
-from headgate.planning.reachable import reachable
 from headgate.planning.scan import fetch_plan, fetch_tasks, plan
 from headgate.workers.serving import Job, live
 
@@ -19,7 +18,6 @@ JOBS: dict[bytes, Job] = {
     b"plan": on_files(plan),
     b"fetch-plan": on_files(fetch_plan),
     b"fetch-tasks": on_files(fetch_tasks),
-    b"reachable": on_files(reachable),
 }
 
 

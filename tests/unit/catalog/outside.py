@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Sequence
 from headgate.catalog.metadata_worker import JOBS
 from headgate.catalog.ports import (
     Files,
-    Reached,
     Signed,
     SignRequest,
     Storage,
@@ -16,6 +15,7 @@ from headgate.catalog.ports import (
 )
 from headgate.errors import HeadgateError, PlanNotFound, PlanTaskNotFound
 from headgate.planning.requests import parse
+from tests.unit.catalog.walking import Reached
 
 PLAN_ID, PLAN_TASK = "plan-1", "task-1"
 
@@ -136,9 +136,7 @@ class FakePlanner:
             raise PlanTaskNotFound(f"Plan task does not exist: {plan_task}")
         return b'{"file-scan-tasks":[],"delete-files":[]}'
 
-    async def reachable(
-        self, metadata: bytes, metadata_location: str, roots: tuple[str, ...]
-    ) -> AsyncGenerator[Reached]:
+    async def reachable(self, metadata: bytes, metadata_location: str) -> AsyncGenerator[Reached]:
         self.arrived.set()
         await self.gate.wait()
         if self.failing:

@@ -1,7 +1,7 @@
 """The purge machinery of a node in tests: all is real but the processes that delete."""
 
 from headgate.catalog.events import EventBus
-from headgate.catalog.ports import Planner, Storage
+from headgate.catalog.ports import Storage
 from headgate.kernel.kernel import Kernel
 from headgate.purge.claims import Claims
 from headgate.purge.jobs import JobTerms
@@ -9,7 +9,7 @@ from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
 from headgate.purge.stages import Deleting, Stages
 from headgate.purge.workers import Workers
-from tests.unit.catalog.walking import WalkingDeleter
+from tests.unit.catalog.walking import Walker, WalkingDeleter
 
 TERMS = JobTerms()
 MIDDLE = 0.5  # of what is left to chance
@@ -18,7 +18,7 @@ MIDDLE = 0.5  # of what is left to chance
 def purge_workers(
     kernel: Kernel,
     storage: Storage,
-    planner: Planner,
+    planner: Walker,
     events: EventBus,
     terms: JobTerms = TERMS,
     deleter: Deleting | None = None,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from headgate.catalog.ports import Reached
 from headgate.limits import PURGE_POLL_SECONDS, PURGE_WAIT_SECONDS
 from tests.unit.catalog.lakes import Node, World, new_table
 from tests.unit.catalog.late_nodes import go_on, standing_still, take_over
 from tests.unit.catalog.outside import CountingFiles
 from tests.unit.catalog.purges import TERMS
+from tests.unit.catalog.walking import Reached
 
 DROP = "namespaces/a/tables/t?purgeRequested=true"
 

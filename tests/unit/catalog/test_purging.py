@@ -9,7 +9,6 @@ import pytest
 from headgate.catalog import purging
 from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity
-from headgate.catalog.ports import DAMAGED, MISSING, Reached
 from headgate.catalog.purging import PURGE
 from headgate.catalog.reservations import reserve
 from headgate.errors import BackendUnavailable, StorageUnavailable
@@ -27,6 +26,7 @@ from tests.unit.catalog.lakes import (
 )
 from tests.unit.catalog.late_nodes import go_on, standing_still, take_over
 from tests.unit.catalog.purges import TERMS
+from tests.unit.catalog.walking import DAMAGED, MISSING, Reached
 
 TABLE = "namespaces/a/tables/t"
 DROP = f"{TABLE}?purgeRequested=true"

@@ -3,11 +3,12 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from headgate.catalog.metadata_files import read_metadata
-from headgate.catalog.ports import DAMAGED, MISSING, Planner, Storage
+from headgate.catalog.ports import Storage
 from headgate.clock import Clock
 from headgate.errors import InvalidInput, StorageUnavailable
 from headgate.limits import INDEX_KEY_BYTES_MAX
@@ -16,13 +17,30 @@ from headgate.purge.deleter import Progress, Task
 from headgate.purge.fence import open_fence
 from headgate.purge.jobs import LEAVES, Failed
 
+MISSING, DAMAGED = "missing", "damaged"
+"""Files that lead to others and cannot be followed: gone, or not readable."""
 _DATA = "data"
+
+
+class Reached(NamedTuple):
+    """Some files that a table's metadata leads to."""
+
+    kind: str
+    paths: list[str]
+
+
+class Walker(Protocol):
+    """Finds the files of a table."""
+
+    def reachable(self, metadata: bytes, metadata_location: str) -> AsyncGenerator[Reached]:
+        """All of them, leaves first, the metadata file last."""
+        ...
 
 
 class WalkingDeleter:
     """Deletes what the planner finds, as `Deleter` does."""
 
-    def __init__(self, planner: Planner, storage: Storage, clock: Clock) -> None:
+    def __init__(self, planner: Walker, storage: Storage, clock: Clock) -> None:
         self._planner = planner
         self._storage = storage
         self._clock = clock
@@ -32,7 +50,7 @@ class WalkingDeleter:
         files = self._storage.files(task.roots)
         metadata = await read_metadata(files, task.metadata_location)
         sums = Progress(task.stage)
-        walk = self._planner.reachable(metadata, task.metadata_location, task.roots)
+        walk = self._planner.reachable(metadata, task.metadata_location)
         async with aclosing(walk) as batches:
             async for batch in batches:
                 if batch.kind == DAMAGED:

@@ -67,7 +67,7 @@ async def test_long_lopsided_filters_are_planned(node: Node) -> None:
     statuses = []
     pool = WorkerPool(WORKER)
     try:
-        node.lake.planner = Planner(pool, pool, partial(WorkerFiles, LOCAL))
+        node.lake.planner = Planner(pool, partial(WorkerFiles, LOCAL))
         for levels in (3_000, FILTER_RECURSION_MAX):
             deep = b'{"type":"not","child":' * levels + test + b"}" * levels
             answer = await node.post(f"{TABLE}/plan", b'{"filter":' + deep + b"}")
