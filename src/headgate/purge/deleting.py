@@ -195,7 +195,8 @@ class Step:
                     self._check()
                     for path in found.paths:
                         folder, name = self._territory.find(path)
-                        if hash((folder.key, name)) in left:
+                        is_own = folder.standing_of(name) is Standing.OWN
+                        if is_own and hash((folder.key, name)) in left:
                             self._fail(path, STILL_THERE)
                 self._tell_unread()
 

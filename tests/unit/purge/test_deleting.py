@@ -238,6 +238,16 @@ def test_nothing_is_touched_outside_of_the_roots_or_where_others_are(tmp_path: P
     assert outcome.outside == []
 
 
+def test_what_belongs_to_others_in_the_middle_of_a_table_stays(tmp_path: Path) -> None:
+    """That it is still there when all is verified is as it should be."""
+    table = DroppedTable(tmp_path).with_everything()
+
+    outcome = purge(table, foreign=(index_key(str(table.data / "p=1")),))
+
+    assert outcome.failed == []
+    assert files_below(tmp_path) == {"ns/t/data/p=1/b.parquet"}
+
+
 def test_links_do_not_lead_elsewhere(tmp_path: Path) -> None:
     """A folder of the table that is a link out of the roots is not followed, and is told."""
     table = DroppedTable(tmp_path / "w").with_everything()
