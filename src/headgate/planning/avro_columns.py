@@ -53,23 +53,23 @@ def columns(data: bytes, *fields: int) -> Iterator[Columns]:
         raise ValueError("it does not begin as an Avro file does")
     codec = header.compression_codec()
     row = _row(header.meta["avro.schema"], fields)
-    found = _empty(fields)
+    rows = Rows(row, fields)
     while decoder.tell() < len(data):
         count, size = decoder.read_int(), decoder.read_int()
         if not 0 <= size <= len(data) - decoder.tell() - SYNC_BYTES:
             raise ValueError("it ends in the middle of a block")
         if codec is None:
-            _read_block(decoder, count, size, row, found)
+            rows.read(decoder, count, size)
         else:
             block = codec.decompress(decoder.read(size))
-            _read_block(new_decoder(block), count, len(block), row, found)
+            rows.read(new_decoder(block), count, len(block))
         if decoder.read(SYNC_BYTES) != header.sync:
             raise ValueError("a block does not end where it should")
-        if len(found[0]) >= WALK_BATCH_PATHS:
-            yield found
-            found = _empty(fields)
-    if found[0]:
-        yield found
+        if len(rows.columns[0]) >= WALK_BATCH_PATHS:
+            yield rows.columns
+            rows = Rows(row, fields)
+    if rows.columns[0]:
+        yield rows.columns
 
 
 class Wanted(NamedTuple):
@@ -89,24 +89,31 @@ class Row(NamedTuple):
     """Columns that the file does not have."""
 
 
-def _read_block(decoder: BinaryDecoder, count: int, size: int, row: Row, into: Columns) -> None:
-    end = decoder.tell() + size
-    steps = [(skips, read, into[column].append) for skips, read, column in row.wanted]
-    for _ in range(count):
-        for skips, read, add in steps:
-            for skip in skips:
+class Rows:
+    """Rows that were read so far."""
+
+    def __init__(self, row: Row, fields: tuple[int, ...]) -> None:
+        self.columns: Columns = [[] for _ in fields]
+        self._row = row
+        self._wanted = [
+            (skips, read, self.columns[column].append) for skips, read, column in row.wanted
+        ]
+
+    def read(self, decoder: BinaryDecoder, count: int, size: int) -> None:
+        """Take in a block."""
+        end = decoder.tell() + size
+        wanted, rest = self._wanted, self._row.rest
+        for _ in range(count):
+            for skips, read, add in wanted:
+                for skip in skips:
+                    skip(decoder)
+                add(read(decoder))
+            for skip in rest:
                 skip(decoder)
-            add(read(decoder))
-        for skip in row.rest:
-            skip(decoder)
-    if decoder.tell() != end:
-        raise ValueError("a block has more or less in it than its schema says")
-    for column in row.absent:
-        into[column] += [None] * count
-
-
-def _empty(fields: tuple[int, ...]) -> Columns:
-    return [[] for _ in fields]
+        if decoder.tell() != end:
+            raise ValueError("a block has more or less in it than its schema says")
+        for column in self._row.absent:
+            self.columns[column] += [None] * count
 
 
 @lru_cache(MANIFEST_SCHEMAS_KNOWN_MAX)
