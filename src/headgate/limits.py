@@ -95,7 +95,6 @@ RECORDED_RELATIONS_MAX = 100  # tables of one call whose states are remembered f
 PURGE_WAIT_SECONDS = 10.0  # that a new table waits for the files of a dropped one to go
 PURGE_POLL_SECONDS = 0.05
 HALF_MADE_MS_MAX = 60 * 1000  # that making a metalake may take before others undo it
-PURGE_ROUND_SECONDS = 30.0  # between looks for purges that a dead server left, about
 DRAIN_NAMES_PER_COMMIT = 128  # of a dropped catalog that become purge jobs
 DRAIN_JOBS_MAX = 4_096  # of one dropped catalog that are live: the others wait for these
 PURGE_BATCH_FILES = 1_000  # deleted before progress is told: what S3 takes in one request

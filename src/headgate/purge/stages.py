@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from headgate.catalog.entities import TableEntity
+from headgate.catalog.metadata_files import write_metadata
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.ports import Roots, Storage
 from headgate.catalog.purging import LiveJob, take_places
@@ -81,6 +83,11 @@ class Attempt:
         """What the stage did so far."""
         return self._tally or Tally()
 
+    @property
+    def has_no_leaves(self) -> bool:
+        """Whether all is gone that leads to no other file."""
+        return self._start.stages_done == LEAVES
+
     def row(self, now_ms: int) -> JobRow:
         """The row as it is to be written now."""
         if self._tally is None:
@@ -121,14 +128,33 @@ class Stages:
 
     async def run(self, live: LiveJob, attempt: Attempt, fence: Path) -> None:
         """Delete all files of a table; `StorageUnavailable` if some are left."""
-        stages = (ROOTS,) if attempt.lease.row.stages_done == LEAVES else (LEAVES, ROOTS)
         try:
-            for stage in stages:
-                await self._whole(live, stage, attempt, fence)
-        except FileMissing:  # it goes last, so all the others went before it
-            files = self._storage.files(live.roots)
+            await self._all(live, attempt, fence)
+        except FileMissing:
+            if await self._restored(live, attempt):
+                await self._all(live, attempt, fence)
+                return
+            # It goes last, so all the others went before it; perhaps but for folders.
+            ground = await self._ground(live)
             for place in live.job.reserved:
-                await files.remove_folders(place)
+                if _is_inside(place, ground):
+                    await self._storage.files(ground.roots).remove_folders(place)
+
+    async def _all(self, live: LiveJob, attempt: Attempt, fence: Path) -> None:
+        for stage in (ROOTS,) if attempt.has_no_leaves else (LEAVES, ROOTS):
+            await self._whole(live, stage, attempt, fence)
+
+    async def _restored(self, live: LiveJob, attempt: Attempt) -> bool:
+        """Write the metadata file that is gone once more, if files may be left that it leads to
+        and the database has its content."""
+        if attempt.has_no_leaves or not live.job.object:
+            return False
+        entity = await self.kernel.store.get(live.realm, live.job.object, TableEntity)
+        if not entity.metadata or not attempt.lease.holds():
+            return False
+        files, location = self._storage.files(live.roots), live.job.metadata_location
+        await write_metadata(files, location, entity.metadata)
+        return True
 
     async def _whole(self, live: LiveJob, stage: str, attempt: Attempt, fence: Path) -> None:
         """A stage, begun anew as often as places come to belong to others."""
