@@ -61,7 +61,7 @@ async def commit_relations(
 ) -> list[Relation]:
     """Make changes, all or none; what they made, also if an earlier delivery of the call did."""
     deadline = lake.kernel.clock.seconds() + PURGE_WAIT_SECONDS
-    tries = 0
+    tries, has_waited = 0, False
     while tries < TABLE_COMMIT_TRIES_MAX:
         done = await lake.done_before(opened, what)
         if done is not None:
@@ -78,7 +78,9 @@ async def commit_relations(
             can_come_back = lake.now_ms() < job.not_before_ms and not job.begun
             if can_come_back or lake.kernel.clock.seconds() >= deadline:
                 raise _still_there(taken) from taken
-            lake.purging.wake()  # the node that began with it may be gone
+            if not has_waited:
+                lake.purging.wake()  # the node that began with it may be gone
+                has_waited = True
             await lake.kernel.clock.sleep(PURGE_POLL_SECONDS)
         opened = await lake.open(opened.call)
     raise CommitTimedOut(
