@@ -177,7 +177,7 @@ ICEBERG = Dialect(
         errors.LeaseLost: Problem(503, "ServiceUnavailableException", retry=True),
         errors.Closed: Problem(503, "ServiceUnavailableException", retry=True),
         errors.Overloaded: Problem(429, "TooManyRequestsException", retry=True),
-        errors.PurgeUnfinished: Problem(503, "ServiceUnavailableException"),
+        errors.PurgeUnfinished: Problem(500, "ServiceFailureException"),  # Java repeats a 503
         errors.OutcomeUnknown: Problem(500, "CommitStateUnknownException"),
     },
     # Clients read any 404 as "no such table" or whatever they asked for, and HEAD as "it does not
@@ -202,7 +202,7 @@ _STATUSES: dict[type[HeadgateError], tuple[int, bool]] = {
     errors.LogCut: (410, False),
     errors.Unavailable: (503, True),
     errors.Overloaded: (429, True),
-    errors.PurgeUnfinished: (503, False),
+    errors.PurgeUnfinished: (500, False),
 }
 
 

@@ -1,6 +1,7 @@
 """Lakes for tests: nodes on one database in memory, real local files, requests without sockets."""
 
 import json
+import os
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -232,7 +233,8 @@ class World:
 
     def files(self) -> set[str]:
         """All files there are, by their path."""
-        return {path.as_posix() for path in self.folder.rglob("*") if path.is_file()}
+        walk = os.walk(self.folder)  # unlike a glob it does not mind folders that go meanwhile
+        return {f"{folder}/{name}" for folder, _, names in walk for name in names}
 
     async def state(self) -> tuple[Snapshot, set[str]]:
         """All there is, to compare what was before with what is after."""

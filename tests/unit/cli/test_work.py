@@ -44,8 +44,8 @@ def state_of(folder: Path, job: int) -> str:
     return asyncio.run(look())
 
 
-def files(folder: Path) -> list[Path]:
-    return [path for path in (folder / "warehouse").rglob("*") if path.is_file()]
+def files(folder: Path) -> list[str]:
+    return [name for _, _, names in os.walk(folder / "warehouse") for name in names]
 
 
 class Worker:

@@ -128,7 +128,7 @@ GRAVITINO = GravitinoDialect(
         errors.LeaseLost: _LATER,
         errors.Closed: _LATER,
         errors.Overloaded: Problem(429, "RuntimeException", retry=True, code=1002),
-        errors.PurgeUnfinished: _LATER._replace(retry=False),
+        errors.PurgeUnfinished: _INTERNAL,
         errors.OutcomeUnknown: _INTERNAL,
     },
     # Not 1003: clients would take it for the absence of what they asked about.
