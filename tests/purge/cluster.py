@@ -16,6 +16,7 @@ import psutil
 
 from headgate.testing.headgate_server import HeadgateServer
 from headgate.testing.reference_server import free_port
+from tests.purge.headgate_worker import HeadgateWorker
 
 HASTY = {
     "lease-timeout-ms": 1_500,
@@ -36,6 +37,15 @@ class Death(StrEnum):
     CHILD = "only a process that works for it"
 
 
+def slow_children(log: Path, seconds: float) -> dict[str, str]:
+    """Variables that make children take this long for each file, and log what they delete."""
+    return {
+        "PYTHONPATH": str(Path(__file__).parent / "slow_children"),
+        "UNLINK_LOG": str(log),
+        "UNLINK_PAUSE_SECONDS": str(seconds),
+    }
+
+
 def hasty(**changes: int) -> list[str]:
     """Options of a server that purges in a hurry."""
     terms = HASTY | {name.replace("_", "-"): value for name, value in changes.items()}
@@ -45,15 +55,16 @@ def hasty(**changes: int) -> list[str]:
 
 
 class Cluster:
-    """A server that clients know, and others beside it that only work."""
+    """A server that clients know, another one, and a process that only works, on one store."""
 
-    def __init__(self, folder: Path, *options: str, others: int = 2) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.deaths: Counter[Death] = Counter()
         self._orphans: list[int] = []
         shared = ("--data", str(folder / "data"), *options)
         self.front = HeadgateServer(folder / "front", *shared, port=free_port())
         self._others = [
-            HeadgateServer(folder / f"other-{number}", *shared) for number in range(others)
+            HeadgateServer(folder / "other", *shared),
+            HeadgateWorker(folder / "worker", *shared),
         ]
         self._stack = ExitStack()
 

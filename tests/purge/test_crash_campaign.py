@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.conftest import FULL
-from tests.purge.cluster import Cluster, hasty
+from tests.purge.cluster import Cluster, hasty, slow_children
 from tests.purge.customers import Customer
 from tests.purge.lake import in_the_end
 from tests.purge.listing import files_below
@@ -49,8 +49,15 @@ def _database(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(name="cluster")
-def _cluster(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    """Three processes on one store; a job outlives more kills than it has attempts."""
+def _cluster(
+    database: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Cluster]:
+    """Three processes on one store, which take their time with files: most die meanwhile."""
+    for name, value in slow_children(tmp_path / "unlinked", seconds=0.0005).items():
+        monkeypatch.setenv(name, value)
     options = hasty()
     if database == "postgresql":
         store = request.getfixturevalue("postgresql_server").create_database()

@@ -20,7 +20,7 @@ from headgate.purge.claims import Lease
 from headgate.purge.jobs import JobTerms, State
 from headgate.testing.headgate_server import HeadgateServer
 from headgate.testing.kernels import SteppedClock
-from tests.purge.cluster import hasty
+from tests.purge.cluster import hasty, slow_children
 from tests.purge.customers import Customer
 from tests.purge.faulty_files import Trouble
 from tests.purge.lake import in_the_end
@@ -30,10 +30,6 @@ from tests.purge.machine import Machine, Site, files_of, opened_site
 LEASE_MS = 60_000
 STOPPED_LEASE_MS = 3_000
 SHORT_LEASE_MS = 1_200
-SLOW_CHILDREN = {
-    "PYTHONPATH": str(Path(__file__).parent / "slow_children"),
-    "UNLINK_PAUSE_SECONDS": "0.001",
-}
 MANY_FILES = 4_000
 
 
@@ -201,9 +197,8 @@ def test_the_child_of_a_stopped_server_stops_before_another_begins(
 ) -> None:
     """The server gets SIGSTOP, its child goes on to the end of the lease, and no further."""
     log = tmp_path / "unlinked"
-    for name, value in SLOW_CHILDREN.items():
+    for name, value in slow_children(log, seconds=0.001).items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("UNLINK_LOG", str(log))
     terms = hasty(lease_timeout_ms=STOPPED_LEASE_MS, delete_threads_per_job=1)
     options = ("--data", str(tmp_path / "data"), *terms)
     with (
