@@ -17,6 +17,6 @@ class Scale(NamedTuple):
     seconds: float  # of such a round
 
 
-FULL = Scale("full", 500_000, 3, 200, 50, 50_000, 128, 5, 1.0)
-QUICK = Scale("quick", 50_000, 3, 100, 50, 5_000, 128, 3, 0.5)
+FULL = Scale("full", 500_000, 3, 500, 50, 50_000, 128, 5, 1.0)
+QUICK = Scale("quick", 50_000, 3, 200, 50, 5_000, 128, 3, 0.5)
 SMOKE = Scale("smoke", 300, 1, 5, 4, 40, 8, 1, 0.1)
