@@ -2,68 +2,56 @@
 
 A walk over all files of a table needs a path and a size of each entry, and most of an entry is
 statistics. So what a schema says is turned into a list of steps once, and these jump over the rest.
+
 A file that is cut, or that has more in a block than its schema says, is an error and no shorter
-file.
+file. pyiceberg's decoder does not look where its data end: it would read on in memory that is not
+its own, or end the process. So each step that could lead it far away knows the end, and behind the
+end is room for the others.
 """
 
 import json
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
+from pyiceberg.avro.codecs import KNOWN_CODECS
 from pyiceberg.avro.decoder import BinaryDecoder, new_decoder
-from pyiceberg.avro.file import META_SCHEMA, AvroFileHeader
-from pyiceberg.avro.reader import Reader
-from pyiceberg.avro.resolver import construct_reader
 
 from headgate.limits import MANIFEST_SCHEMAS_KNOWN_MAX, WALK_BATCH_PATHS
 
-Step = Callable[[BinaryDecoder], Any]
-"""Moves a decoder over a value, and may return it."""
+Step = Callable[[BinaryDecoder, int], Any]
+"""Moves a decoder over a value, and may return it. The number is where the data end."""
 Type = Any
 """A type of a schema: its name, an object, or a list of those in a union."""
 Columns = list[list[Any]]
 
-HEADER: Reader = construct_reader(META_SCHEMA, {-1: AvroFileHeader})
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
-BULK_MAX = 1_000  # values that are read at once: pyiceberg does not look where the data end then
+BLOCK_BYTES_MIN = 2 + SYNC_BYTES
+NUMBERS_MAX = 1_000  # that are read at once
+ROOM = bytes(NUMBERS_MAX + 3_000)  # zeros are numbers of one byte each
 
 Decoder = type(new_decoder(b""))  # pyiceberg's in C, or in Python where that is not built
-read_int = Decoder.read_int
-SKIPS: dict[str, Step] = {
-    "boolean": Decoder.skip_boolean,
-    "int": Decoder.skip_int,
-    "long": Decoder.skip_int,
-    "float": Decoder.skip_float,
-    "double": Decoder.skip_double,
-    "bytes": Decoder.skip_bytes,
-    "string": Decoder.skip_bytes,
-}
-READS: dict[str, Step] = {"int": read_int, "long": read_int, "string": Decoder.read_utf8}
-LETTERS = {"int": "i", "long": "i", "bytes": "b", "string": "b"}
+decode_int, jump = Decoder.read_int, Decoder.skip
 
 
 def columns(data: bytes, *fields: int) -> Iterator[Columns]:
     """The columns of these ids, some rows at a time. The first one has to be there; None stands for
-    values of others that are not. Raises whatever a decoder does if the file cannot be read."""
-    decoder = new_decoder(data)
-    header = HEADER.read(decoder)
-    if header.magic != MAGIC or decoder.tell() > len(data):
-        raise ValueError("it does not begin as an Avro file does")
-    codec = header.compression_codec()
-    row = _row(header.meta["avro.schema"], fields)
+    values of others that are not. A file that cannot be read is an error of some kind."""
+    decoder, end = new_decoder(data), len(data)
+    header, sync = _header(decoder, end)
+    codec = KNOWN_CODECS[header.get("avro.codec", b"null").decode()]  # type: ignore[index]
+    row = _row(header["avro.schema"], fields)
     rows = Rows(row, fields)
-    while decoder.tell() < len(data):
+    while decoder.tell() < end:
+        if end - decoder.tell() < BLOCK_BYTES_MIN:
+            raise EOFError("it ends in the middle of a block")
         count, size = decoder.read_int(), decoder.read_int()
-        if not 0 <= size <= len(data) - decoder.tell() - SYNC_BYTES:
-            raise ValueError("it ends in the middle of a block")
-        if codec is None:
-            rows.read(decoder, count, size)
-        else:
-            block = codec.decompress(decoder.read(size))
-            rows.read(new_decoder(block), count, len(block))
-        if decoder.read(SYNC_BYTES) != header.sync:
+        block = _read(decoder, size, end)
+        if codec is not None:
+            block = codec.decompress(block)
+        rows.read(new_decoder(block + ROOM), count, len(block))
+        if _read(decoder, SYNC_BYTES, end) != sync:
             raise ValueError("a block does not end where it should")
         if len(rows.columns[0]) >= WALK_BATCH_PATHS:
             yield rows.columns
@@ -99,17 +87,18 @@ class Rows:
             (skips, read, self.columns[column].append) for skips, read, column in row.wanted
         ]
 
-    def read(self, decoder: BinaryDecoder, count: int, size: int) -> None:
+    def read(self, decoder: BinaryDecoder, count: int, end: int) -> None:
         """Take in a block."""
-        end = decoder.tell() + size
         wanted, rest = self._wanted, self._row.rest
         for _ in range(count):
             for skips, read, add in wanted:
                 for skip in skips:
-                    skip(decoder)
-                add(read(decoder))
+                    skip(decoder, end)
+                add(read(decoder, end))
             for skip in rest:
-                skip(decoder)
+                skip(decoder, end)
+            if decoder.tell() > end:
+                break
         if decoder.tell() != end:
             raise ValueError("a block has more or less in it than its schema says")
         for column in self._row.absent:
@@ -117,7 +106,7 @@ class Rows:
 
 
 @lru_cache(MANIFEST_SCHEMAS_KNOWN_MAX)
-def _row(schema: str, fields: tuple[int, ...]) -> Row:
+def _row(schema: bytes, fields: tuple[int, ...]) -> Row:
     """Worked out once: files of one table have one schema."""
     return Schema(fields).row(json.loads(schema))
 
@@ -138,7 +127,7 @@ class Schema:
                 wanted.append(Wanted(tuple(skips), self._read(part), self._fields.index(id)))
                 skips = []
             else:
-                skips.append(self._skip(part))
+                skips.append(self.skip(part))
         found = {one.column for one in wanted}
         if 0 not in found:
             raise ValueError(f"it has no field {self._fields[0]}")
@@ -150,9 +139,10 @@ class Schema:
             return _union(schema, self._read)
         return READS[schema if isinstance(schema, str) else schema["type"]]
 
-    def _skip(self, schema: Type) -> Step:
+    def skip(self, schema: Type) -> Step:
+        """The step over a value of this type."""
         if isinstance(schema, list):
-            return _union(schema, self._skip)
+            return _union(schema, self.skip)
         if isinstance(schema, str):
             return SKIPS.get(schema) or self._named[schema]
         step = self._skip_nested(schema)
@@ -163,15 +153,67 @@ class Schema:
     def _skip_nested(self, schema: dict[str, Any]) -> Step:
         kind = schema["type"]
         if kind == "record":
-            return _record([self._skip(field["type"]) for field in schema["fields"]])
+            return _record([self.skip(field["type"]) for field in schema["fields"]])
         if kind == "array":
-            return _array(self._skip(schema["items"]), _shape(schema["items"]))
+            return _array(self.skip(schema["items"]), _numbers(schema["items"]))
         if kind == "map":
-            return _array(_record([Decoder.skip_bytes, self._skip(schema["values"])]), "?")
+            return _array(_record([skip_bytes, self.skip(schema["values"])]), 0)
         if kind == "fixed":
-            size = schema["size"]
-            return lambda decoder: decoder.skip(size)
-        return Decoder.skip_int if kind == "enum" else self._skip(kind)
+            return partial(_skip_fixed, schema["size"])
+        return read_int if kind == "enum" else self.skip(kind)
+
+
+def read_int(decoder: BinaryDecoder, _end: int) -> int:
+    """A whole number."""
+    return decode_int(decoder)
+
+
+def read_text(decoder: BinaryDecoder, end: int) -> str:
+    """A text."""
+    return _read(decoder, decode_int(decoder), end).decode()
+
+
+def skip_bytes(decoder: BinaryDecoder, end: int) -> None:
+    """Jump over bytes or a text."""
+    _skip_fixed(decode_int(decoder), decoder, end)
+
+
+def _skip_fixed(size: int, decoder: BinaryDecoder, end: int) -> None:
+    if not 0 <= size <= end - decoder.tell():
+        raise EOFError(f"{size} bytes are not there")
+    jump(decoder, size)
+
+
+def _read(decoder: BinaryDecoder, size: int, end: int) -> bytes:
+    if not 0 <= size <= end - decoder.tell():
+        raise EOFError(f"{size} bytes are not there")
+    return decoder.read(size)
+
+
+SKIPS: dict[str, Step] = {
+    "boolean": partial(_skip_fixed, 1),
+    "int": read_int,
+    "long": read_int,
+    "float": partial(_skip_fixed, 4),
+    "double": partial(_skip_fixed, 8),
+    "bytes": skip_bytes,
+    "string": skip_bytes,
+}
+READS: dict[str, Step] = {"int": read_int, "long": read_int, "string": read_text}
+
+
+def _header(decoder: BinaryDecoder, end: int) -> tuple[dict[str, bytes], bytes]:
+    """What a file says of itself, and the mark at the end of its blocks."""
+    if _read(decoder, len(MAGIC), end) != MAGIC:
+        raise ValueError("it does not begin as an Avro file does")
+    found: dict[str, bytes] = {}
+    while count := decode_int(decoder):
+        if count < 0:
+            decode_int(decoder)  # their size
+        for _ in range(abs(count)):
+            name = read_text(decoder, end)
+            found[name] = _read(decoder, decode_int(decoder), end)
+    return found, _read(decoder, SYNC_BYTES, end)
 
 
 def _flat(schema: Type) -> Iterator[tuple[int, Type]]:
@@ -188,43 +230,50 @@ def _union(schemas: list[Type], step_of: Callable[[Type], Step]) -> Step:
     steps = {number: step_of(schema) for number, schema in enumerate(schemas) if schema != "null"}
     null = schemas.index("null") if "null" in schemas else -1
 
-    def step(decoder: BinaryDecoder) -> object:
-        branch = read_int(decoder)
-        return None if branch == null else steps[branch](decoder)
+    def step(decoder: BinaryDecoder, end: int) -> object:
+        branch = decode_int(decoder)
+        return None if branch == null else steps[branch](decoder, end)
 
     return step
 
 
 def _record(steps: list[Step]) -> Step:
-    def step(decoder: BinaryDecoder) -> None:
+    def step(decoder: BinaryDecoder, end: int) -> None:
         for one in steps:
-            one(decoder)
+            one(decoder, end)
 
     return step
 
 
-def _array(item: Step, shape: str) -> Step:
-    """Pairs of numbers and numbers or bytes, as statistics of columns are, are read at once."""
+def _array(item: Step, numbers: int) -> Step:
+    """Items that are made of so many numbers, as counts of columns are, are read at once."""
 
-    def step(decoder: BinaryDecoder) -> None:
-        while count := read_int(decoder):
+    def step(decoder: BinaryDecoder, end: int) -> None:
+        while count := decode_int(decoder):
             if count < 0:  # their size follows
-                decoder.skip(read_int(decoder))
-            elif count <= BULK_MAX and not shape.strip("i"):
-                decoder.read_ints(count * len(shape))
-            elif count <= BULK_MAX and shape == "ib":
-                decoder.read_int_bytes_dict(count, {})
+                skip_bytes(decoder, end)
+            elif numbers and count * numbers <= NUMBERS_MAX:
+                decoder.read_ints(count * numbers)
             else:
-                for _ in range(count):
-                    item(decoder)
+                _skip_each(item, count, decoder, end)
+            if decoder.tell() > end:
+                raise EOFError("an array has no end")
 
     return step
 
 
-def _shape(schema: Type) -> str:
-    """A letter for each part of a type: a whole number, bytes, or anything else."""
+def _skip_each(item: Step, count: int, decoder: BinaryDecoder, end: int) -> None:
+    for _ in range(count):
+        item(decoder, end)
+        if decoder.tell() > end:
+            break
+
+
+def _numbers(schema: Type) -> int:
+    """Of how many whole numbers a type is made; 0 if there is anything else in it."""
+    if isinstance(schema, dict) and schema["type"] == "record":
+        parts = [_numbers(field["type"]) for field in schema["fields"]]
+        return sum(parts) if all(parts) else 0
     if isinstance(schema, dict):
-        if schema["type"] == "record":
-            return "".join(_shape(field["type"]) for field in schema["fields"])
-        return _shape(schema["type"])
-    return LETTERS.get(schema, "?") if isinstance(schema, str) else "?"
+        schema = schema["type"]
+    return 1 if schema in ("int", "long") else 0
