@@ -24,10 +24,11 @@ from headgate.purge.running import Runner
 from headgate.purge.stages import Stages
 from headgate.purge.steering import Steering
 from headgate.purge.workers import Workers
-from headgate.testing.kernels import SteppedClock
-from tests.purge.faulty_files import Trouble
+from headgate.testing.faults import Faults
+from headgate.testing.kernels import Rig, SteppedClock
+from tests.purge.faulty_files import LOCAL, Trouble
 from tests.purge.listing import files_below, local_path
-from tests.unit.catalog.lakes import Node, World, opened_world
+from tests.unit.catalog.lakes import Node, World
 
 MIDDLE = 0.5  # of what is left to chance
 FILES = 60
@@ -150,15 +151,18 @@ class Site:
 
 
 @asynccontextmanager
-async def opened_site(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
-    """A site without machines."""
-    async with opened_world(folder) as world:
-        site = Site(world, monkeypatch)
+async def opened_site(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, faults: Faults | None = None
+) -> AsyncIterator[Site]:
+    """A site without machines; its database may have faults."""
+    async with Rig(faults) as rig:
+        site = Site(World(rig, folder, LOCAL), monkeypatch)
         try:
             yield site
         finally:
             for machine in site.machines:
                 await machine.close()
+                await machine.node.close()
 
 
 def files_of(made: Made) -> set[Path]:

@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import os
 import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -26,6 +25,7 @@ from tests.purge.faulty_files import Trouble
 from tests.purge.lake import in_the_end
 from tests.purge.listing import local_path, lying_below
 from tests.purge.machine import Machine, Site, files_of, opened_site
+from tests.purge.pauses import Pause
 
 LEASE_MS = 60_000
 STOPPED_LEASE_MS = 3_000
@@ -45,26 +45,6 @@ class Unlinked(NamedTuple):
 async def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
     async with opened_site(tmp_path, monkeypatch) as site:
         yield site
-
-
-class Pause:
-    """Holds a child up before a file, until it is let go."""
-
-    def __init__(self, after: int) -> None:
-        self._files = itertools.count()
-        self._after = after
-        self._began, self._over = threading.Event(), threading.Event()
-
-    def __call__(self) -> None:
-        if next(self._files) == self._after:
-            self._began.set()
-            self._over.wait()
-
-    async def began(self) -> None:
-        await asyncio.to_thread(self._began.wait)
-
-    def end(self) -> None:
-        self._over.set()
 
 
 async def paused_machine(site: Site, terms: JobTerms, pause: Pause) -> Machine:
