@@ -26,7 +26,6 @@ PURGES = "purges"
 _ID_BYTES = 8
 
 
-
 class PurgeJob(msgspec.Struct, frozen=True, array_like=True):
     """A dropped table whose files are still to be deleted."""
 
@@ -149,10 +148,20 @@ def live_job(draft: Draft, opened: Opened, id: int) -> LiveJob:
 
 
 def live_jobs(index: Readable) -> Iterator[tuple[int, PurgeJob]]:
-    """All jobs of a catalog, the oldest first. The places taken for them are between them."""
+    """All jobs of a catalog, the oldest first."""
     for key, value in index.scan(b"", None):
-        if len(key) == _ID_BYTES:
-            yield int.from_bytes(key, "big"), _decoder.decode(value)
+        if is_job(key):
+            yield decode_job(key, value)
+
+
+def is_job(key: bytes) -> bool:
+    """Whether this is the key of a job: the places taken for jobs are between them."""
+    return len(key) == _ID_BYTES
+
+
+def decode_job(key: bytes, value: bytes) -> tuple[int, PurgeJob]:
+    """A job of the index, and its id."""
+    return int.from_bytes(key, "big"), _decoder.decode(value)
 
 
 def begin_job(draft: Draft, id: int) -> PurgeJob | None:

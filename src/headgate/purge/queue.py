@@ -9,10 +9,19 @@ from headgate.catalog.dropped_catalogs import dropped_under
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
 from headgate.catalog.openings import CATALOG_POINTER, head_pointer
-from headgate.catalog.purging import PURGE, PURGES, LiveJob, PurgeJob, live_jobs
+from headgate.catalog.purging import (
+    PURGE,
+    PURGES,
+    LiveJob,
+    PurgeJob,
+    decode_job,
+    find_job,
+    is_job,
+)
 from headgate.catalog.territories import HAVE_CATALOGS
+from headgate.catalog.walks import unhurried
 from headgate.errors import ObjectNotFound
-from headgate.kernel.index import look, open_head
+from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import DROPPED, Realm, RealmState, is_dropped
 from headgate.kernel.records import PointerKey
@@ -56,13 +65,15 @@ class Queue:
         return sorted(found, key=lambda live: live.id)
 
     async def find(self, live: LiveJob) -> LiveJob | None:
-        """The job as it is recorded now; None if it has ended."""
-        [catalogs, head] = await self._kernel.pointers.read(
+        """The job as it is recorded now; None if it has ended. The others are not read: workers ask
+        again and again, and there may be very many."""
+        [catalogs, value] = await self._kernel.pointers.read(
             [PointerKey(live.realm, CATALOG_POINTER), _head_of(live)]
         )
-        jobs = dict(await self._read_jobs(_head_of(live), head or 0))
+        head = await open_head(self._kernel.store, live.realm, value)
+        job = await look(head.index(PURGE), lambda tree: find_job(tree, live.id))
         places = await self._read_places(live.realm, catalogs or 0)
-        job, place = jobs.get(live.id), places.get(live.catalog)
+        place = places.get(live.catalog)
         if job is None or place is None:
             return None
         return live._replace(job=job, catalog_name=place.name, roots=place.roots)
@@ -105,7 +116,7 @@ class Queue:
             head = await open_head(self._kernel.store, key.realm, value)
             jobs: Jobs = ()
             if head.head.marks.get(PURGES) != 0:
-                jobs = await look(head.index(PURGE), lambda tree: tuple(live_jobs(tree)))
+                jobs = await _jobs_in(head)
             known = self._jobs[key] = value, jobs
         return known[1]
 
@@ -123,6 +134,11 @@ class Queue:
                 places[dropped.id] = Place(dropped.record.name, dropped.entity.locations)
             known = self._places[realm] = value, places
         return known[1]
+
+
+async def _jobs_in(head: HeadView) -> Jobs:
+    entries = unhurried(head.index(PURGE).scan())
+    return tuple([decode_job(key, value) async for key, value in entries if is_job(key)])
 
 
 def _head_of(live: LiveJob) -> PointerKey:

@@ -1,13 +1,18 @@
 """Finding jobs: one look at all pointers, and only what moved is read."""
 
+import asyncio
+from types import SimpleNamespace
+
 import msgspec
 import pytest
 
+from headgate.catalog import purging as purging_module
 from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity, Kind
 from headgate.catalog.purging import PURGE, PURGES, PurgeJob, job_key
 from headgate.catalog.relations import drop_relation, find_relation
 from headgate.kernel.draft import Draft
+from headgate.limits import LIST_CHUNK_ENTRIES
 from headgate.model.names import Identifier
 from headgate.purge.queue import Queue
 from tests.unit.catalog.lakes import METALAKE, Node, World, new_table
@@ -123,6 +128,53 @@ async def test_a_job_is_found_again_as_it_is_now(world: World, purging: Purging)
     assert await queue.find(stale) == live
     assert await queue.find(live._replace(id=live.id + 1)) is None
     assert await queue.find(live._replace(catalog=5)) is None
+
+
+async def test_looking_for_one_job_reads_no_others(
+    purging: Purging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers ask for each job several times, and there may be thousands."""
+    live = await purging.drop()
+    await purging.drop("other")
+    read: list[bytes] = []
+
+    def noted(value: bytes) -> PurgeJob:
+        read.append(value)
+        return msgspec.msgpack.decode(value, type=PurgeJob)
+
+    monkeypatch.setattr(purging_module, "_decoder", SimpleNamespace(decode=noted))
+    assert await Queue(purging.node.kernel).find(live) == live
+    assert len(read) == 1
+
+
+async def test_others_have_their_turn_while_very_many_jobs_are_read(purging: Purging) -> None:
+    """The jobs of a catalog are read in pieces."""
+    node = purging.node
+    opened = await node.opened()
+
+    def record_many(draft: Draft) -> None:
+        job = msgspec.msgpack.encode(PurgeJob(Identifier(("a",), "t"), "/w/t.json"))
+        for id in range(1, 2 * LIST_CHUNK_ENTRIES + 2):
+            draft.index(PURGE).put(job_key(id), job)
+
+    await opened.realm.commit(opened.pointer, record_many)
+    queue = Queue(node.kernel)
+    await queue.live_jobs()
+    await opened.realm.commit(opened.pointer, lambda draft: draft.mark("moved", 1))
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    jobs = await queue.live_jobs()
+    counting.cancel()
+
+    assert len(jobs) == 2 * LIST_CHUNK_ENTRIES + 1
+    assert turns >= 2
 
 
 async def test_a_realm_whose_data_is_going_hides_no_other(world: World, purging: Purging) -> None:
