@@ -34,6 +34,9 @@ ROOM = bytes(NUMBERS_MAX + 3_000)  # zeros are numbers of one byte each
 Decoder = type(new_decoder(b""))  # pyiceberg's in C, or in Python where that is not built
 decode_int, jump = Decoder.read_int, Decoder.skip
 
+NUMBER, BYTES, OTHER = "nb?"
+LETTERS = {"int": NUMBER, "long": NUMBER, "bytes": BYTES, "string": BYTES}
+
 
 def columns(data: bytes, *fields: int) -> Iterator[Columns]:
     """The columns of these ids, some rows at a time. The first one has to be there; None stands for
@@ -155,9 +158,9 @@ class Schema:
         if kind == "record":
             return _record([self.skip(field["type"]) for field in schema["fields"]])
         if kind == "array":
-            return _array(self.skip(schema["items"]), _numbers(schema["items"]))
+            return _array(self.skip(schema["items"]), _shape(schema["items"]))
         if kind == "map":
-            return _array(_record([skip_bytes, self.skip(schema["values"])]), 0)
+            return _array(_record([skip_bytes, self.skip(schema["values"])]), OTHER)
         if kind == "fixed":
             return partial(_skip_fixed, schema["size"])
         return read_int if kind == "enum" else self.skip(kind)
@@ -245,8 +248,9 @@ def _record(steps: list[Step]) -> Step:
     return step
 
 
-def _array(item: Step, numbers: int) -> Step:
-    """Items that are made of so many numbers, as counts of columns are, are read at once."""
+def _array(item: Step, shape: str) -> Step:
+    """Items of numbers, or of a number and bytes, as statistics of columns are, take less time."""
+    numbers = len(shape) if not shape.strip(NUMBER) else 0
 
     def step(decoder: BinaryDecoder, end: int) -> None:
         while count := decode_int(decoder):
@@ -254,6 +258,8 @@ def _array(item: Step, numbers: int) -> Step:
                 skip_bytes(decoder, end)
             elif numbers and count * numbers <= NUMBERS_MAX:
                 decoder.read_ints(count * numbers)
+            elif shape == NUMBER + BYTES:
+                _skip_pairs(count, decoder, end)
             else:
                 _skip_each(item, count, decoder, end)
             if decoder.tell() > end:
@@ -269,11 +275,18 @@ def _skip_each(item: Step, count: int, decoder: BinaryDecoder, end: int) -> None
             break
 
 
-def _numbers(schema: Type) -> int:
-    """Of how many whole numbers a type is made; 0 if there is anything else in it."""
-    if isinstance(schema, dict) and schema["type"] == "record":
-        parts = [_numbers(field["type"]) for field in schema["fields"]]
-        return sum(parts) if all(parts) else 0
+def _skip_pairs(count: int, decoder: BinaryDecoder, end: int) -> None:
+    for _ in range(count):
+        _, size = decoder.read_ints(2)
+        if not 0 <= size <= end - decoder.tell():
+            raise EOFError(f"{size} bytes are not there")
+        jump(decoder, size)
+
+
+def _shape(schema: Type) -> str:
+    """A letter for each part of a type."""
     if isinstance(schema, dict):
-        schema = schema["type"]
-    return 1 if schema in ("int", "long") else 0
+        if schema["type"] == "record":
+            return "".join(_shape(field["type"]) for field in schema["fields"])
+        return _shape(schema["type"])
+    return LETTERS.get(schema, OTHER) if isinstance(schema, str) else OTHER
