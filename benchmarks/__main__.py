@@ -8,6 +8,7 @@ from benchmarks.authz import suite as authz
 from benchmarks.fixtures import command as fixture
 from benchmarks.purge import suite as purge
 from benchmarks.rest import suite as rest
+from benchmarks.swarm import suite as swarm
 
 SUITES: dict[str, Callable[[list[str]], int]] = {
     "authz": authz.main,
@@ -15,6 +16,7 @@ SUITES: dict[str, Callable[[list[str]], int]] = {
     "kernel": kernel.main,
     "purge": purge.main,
     "rest": rest.main,
+    "swarm": swarm.main,
 }
 
 

@@ -1,0 +1,1 @@
+"""Many clients at once, played by Locust: tables are dropped while others load and commit."""
