@@ -130,10 +130,12 @@ class Stages:
         """Delete all files of a table; `StorageUnavailable` if some are left."""
         try:
             await self._all(live, attempt, fence)
-        except FileMissing:
+        except FileMissing as error:
             if await self._restored(live, attempt):
                 await self._all(live, attempt, fence)
                 return
+            if live.job.object and not attempt.has_no_leaves:
+                raise _lost_metadata(live) from error
             # It goes last, so all the others went before it; perhaps but for folders.
             ground = await self._ground(live)
             for place in live.job.reserved:
@@ -173,6 +175,8 @@ class Stages:
                 why=f"the first is {first.path}: {first.why}",
                 fix="The job's ledger shows them",
             )
+        if stage == LEAVES:  # who finds no metadata file has to know that its leaves went before it
+            await attempt.lease.beat(row)
 
     async def _stage(
         self, live: LiveJob, stage: str, ground: Ground, attempt: Attempt, fence: Path
@@ -246,6 +250,17 @@ def _is_inside(path: str, ground: Ground) -> bool:
             and any(is_within(path, root) for root in ground.roots)
         )
     return False
+
+
+def _lost_metadata(live: LiveJob) -> StorageUnavailable:
+    """What to say of a table whose metadata file somebody else took away before its time."""
+    location = live.job.metadata_location
+    return StorageUnavailable(
+        f"the files of table {live.job.table} are not known",
+        why=f"{location} led to them, and is gone",
+        fix=f"Restore it and run `headgate jobs retry {live.id}`; or delete what is left below "
+        f"{', '.join(live.job.reserved)} and run `headgate jobs cancel {live.id}`",
+    )
 
 
 def _files(tally: Tally) -> int:

@@ -9,7 +9,7 @@ from headgate.catalog.catalogs import alter_catalog
 from headgate.catalog.events import PurgeCompleted, PurgeFailed
 from headgate.catalog.purging import PURGES, PurgeTerms
 from headgate.catalog.undropping import undrop
-from headgate.errors import FileMissing, StorageUnavailable
+from headgate.errors import StorageUnavailable
 from headgate.model.locations import normalize
 from headgate.purge.deleter import Progress
 from headgate.purge.finishing import PURGED, TASKS, decode_finished
@@ -203,38 +203,6 @@ async def test_what_fails_too_often_waits_for_an_operator(
     failed = [event for event in purging.heard if isinstance(event, PurgeFailed)]
     assert [(one.attempts, one.reason, one.job) for one in failed] == [(2, row.error, live.id)]
     assert len(purging.deleter.tasks) == 2
-
-
-async def test_a_metadata_file_that_is_gone_was_the_last_one(world: World, node: Node) -> None:
-    """A worker died after it: the job is done, and the folders go too."""
-    purging = Purging(node)
-    purging.deleter.scripts = [[], [FileMissing("it is gone")]]
-    place = Path(world.warehouse) / "x"
-    made = await node.table(location=place.as_posix())
-    Path(made["metadata-location"]).unlink()
-    await node.delete(DROP)
-    await purging.workers.idle()
-
-    assert await finished(purging) == [State.SUCCEEDED]
-    assert not place.exists()
-
-
-async def test_a_metadata_file_that_somebody_took_away_is_written_once_more(
-    world: World, node: Node
-) -> None:
-    """Else nobody would know which files it led to: the database has its content."""
-    purging = Purging(node)
-    purging.deleter.scripts = [[FileMissing("it is gone")]]
-    made = await node.table()
-    file = Path(made["metadata-location"])
-    content = file.read_bytes()
-    file.unlink()
-    await node.delete(DROP)
-    await purging.workers.idle()
-
-    assert file.read_bytes() == content
-    assert [task.stage for task in purging.deleter.tasks] == [LEAVES, LEAVES, ROOTS]
-    assert await finished(purging) == [State.SUCCEEDED]
 
 
 async def test_what_lies_outside_stops_what_leads_to_it(world: World, purging: Purging) -> None:
