@@ -11,7 +11,7 @@ from headgate.catalog.purging import LiveJob, PurgeJob, end_job, job_key
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
 from headgate.purge.commits import commit
-from headgate.purge.jobs import Failed, JobRow, JobTerms, State
+from headgate.purge.jobs import Failed, JobRow, State, ledger_of
 
 TASKS = "immediate-tasks"
 """The pointer of a metalake's history of jobs."""
@@ -20,8 +20,8 @@ PURGED = "purged"
 LEDGER_KEPT = 20
 """Lines of a ledger that are kept in the history."""
 LINE_CHARS_MAX = 100
+LEDGER_BYTES_KEPT = 4_096  # paths may be long
 PRUNED_PER_COMMIT = 64
-RETENTION_HOURS = JobTerms().completed_retention_hours
 _MS_PER_HOUR = 3_600_000
 
 
@@ -75,9 +75,12 @@ def decode_finished(value: bytes) -> FinishedJob:
 
 
 async def finish(
-    kernel: Kernel, live: LiveJob, row: JobRow, retention_hours: int = RETENTION_HOURS
+    kernel: Kernel, live: LiveJob, row: JobRow, retention_hours: int | None = None
 ) -> bool:
-    """Bring a job whose row has ended to its end; whether this call took it out of its catalog."""
+    """Bring a job whose row has ended to its end; whether this call took it out of its catalog.
+
+    Jobs that ended longer ago than this are forgotten; None forgets none.
+    """
     await _remember(kernel, live, row, retention_hours)
 
     def attempt(draft: Draft) -> bool:
@@ -92,7 +95,9 @@ async def finish(
     return ended
 
 
-async def _remember(kernel: Kernel, live: LiveJob, row: JobRow, retention_hours: int) -> None:
+async def _remember(
+    kernel: Kernel, live: LiveJob, row: JobRow, retention_hours: int | None
+) -> None:
     """Put a job into the history, and take old ones out, with what may be left of their rows."""
     key, value = job_key(live.id), msgspec.msgpack.encode(_finished(live, row))
 
@@ -100,6 +105,8 @@ async def _remember(kernel: Kernel, live: LiveJob, row: JobRow, retention_hours:
         index = draft.index(PURGED)
         if index.get(key) is None:
             index.put(key, value)
+        if retention_hours is None:
+            return []
         floor_ms = draft.now_ms - retention_hours * _MS_PER_HOUR
         old = [
             entry
@@ -120,7 +127,7 @@ def _first(draft: Draft, count: int) -> list[tuple[bytes, bytes]]:
 
 
 def _finished(live: LiveJob, row: JobRow) -> FinishedJob:
-    lines = row.ledger[:LEDGER_KEPT]
+    lines = [Failed(one.path, one.why[:LINE_CHARS_MAX]) for one in row.ledger[:LEDGER_KEPT]]
     return FinishedJob(
         live.metalake,
         live.catalog,
@@ -138,7 +145,7 @@ def _finished(live: LiveJob, row: JobRow) -> FinishedJob:
         bytes=row.bytes,
         expected=row.expected,
         failed=row.failed,
-        ledger=tuple(Failed(one.path, one.why[:LINE_CHARS_MAX]) for one in lines),
+        ledger=ledger_of(lines, LEDGER_BYTES_KEPT),
     )
 
 

@@ -291,10 +291,9 @@ def redriven(row: JobRow | None, now_ms: int = 0) -> JobRow:
     )
 
 
-def ledger_of(failed: Iterable[Failed]) -> tuple[Failed, ...]:
-    """As many of these failures as a row can hold, each file once."""
+def ledger_of(failed: Iterable[Failed], room: int = LEDGER_BYTES_MAX) -> tuple[Failed, ...]:
+    """As many of these failures as a row, or so many bytes, can hold; each file once."""
     kept: dict[str, Failed] = {}
-    room = LEDGER_BYTES_MAX
     for one in failed:
         room -= len(one.path.encode(errors="replace")) + len(one.why.encode(errors="replace"))
         if len(kept) == LEDGER_MAX or room < 0:

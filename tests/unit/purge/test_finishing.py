@@ -127,6 +127,29 @@ async def test_a_cancelled_job_frees_its_place_and_says_why(purging: Purging) ->
     assert await left(purging.node, LOCATIONS) == 0
 
 
+async def test_files_with_long_names_do_not_keep_a_job_from_its_end(purging: Purging) -> None:
+    """An entry of the history is no longer than an index can hold."""
+    live = await purging.drop()
+    failed = tuple(Failed(f"/w/{number:03}/{'x' * 1_500}", "stuck") for number in range(20))
+    row = msgspec.structs.replace(new_row(), failed=20, ledger=failed)
+    await finish(purging.node.kernel, live, cancelled(row, "ann", 5_000))
+    ended = await finished_job(purging.node.kernel, live.id)
+
+    assert ended is not None
+    assert ended[1].ledger == failed[:2]
+    assert await left(purging.node, LOCATIONS) == 0
+
+
+async def test_who_does_not_know_how_long_jobs_are_kept_forgets_none(purging: Purging) -> None:
+    """An operator who cancels a job has other settings than the servers."""
+    node = purging.node
+    old, new = await purging.drop(), await purging.drop("new")
+    await finish(node.kernel, old, DONE)
+    await finish(node.kernel, new, DONE)
+
+    assert await jobs_kept(node) == [old.id, new.id]
+
+
 async def test_old_jobs_are_forgotten_with_what_is_left_of_their_rows(purging: Purging) -> None:
     """A row that came back by a claim that was late goes with its job's history."""
     node = purging.node
