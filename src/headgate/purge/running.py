@@ -9,7 +9,7 @@ from typing import Protocol
 from headgate.catalog.events import EventBus, PurgeCompleted, PurgeFailed, PurgeStarted, facts_of
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import LiveJob, begin_job
-from headgate.errors import HeadgateError, LeaseLost
+from headgate.errors import HeadgateError, LeaseLost, Unavailable
 from headgate.kernel.draft import Draft
 from headgate.purge.claims import Lease
 from headgate.purge.commits import commit
@@ -111,6 +111,8 @@ class Runner:
         for end in reversed(ends):
             if isinstance(end, Exception):
                 raise end
+        if work.cancelled():  # by itself, and not by us: it did not come to its end
+            raise Unavailable("The purge was broken off", why="what it waited for was cancelled")
 
     async def _work(self, live: LiveJob, attempt: Attempt, fence: Fence) -> None:
         job = live.job

@@ -88,6 +88,18 @@ class FailingOnTheLoop(Failing):
         raise self.error
 
 
+class Cancelling(Plain):
+    """Ends the task that it runs in."""
+
+    name = "cancelling"
+
+    async def purge_table(self, request: PurgeRequest) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+
+
 class Stuck(Plain):
     """Comes to no end until it is told to."""
 

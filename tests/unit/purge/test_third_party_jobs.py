@@ -18,7 +18,7 @@ from headgate.purge.stages import Stages
 from headgate.purge.workers import Workers
 from tests.unit.catalog.lakes import Node, World
 from tests.unit.catalog.walking import WalkingDeleter
-from tests.unit.purge.partners import Failing, Plain, Stuck
+from tests.unit.purge.partners import Cancelling, Failing, Plain, Stuck
 
 TERMS = JobTerms()
 DROP = "namespaces/a/tables/t?purgeRequested=true"
@@ -102,6 +102,17 @@ async def test_a_drop_stands_though_its_purger_fails(world: World, node: Node) -
     assert job.row is not None
     assert (job.state, job.row.attempts) == (State.PENDING, 1)
     assert "purger 'failing' failed: RuntimeError: no way" in job.row.error
+
+
+async def test_a_purger_that_cancels_itself_has_not_succeeded(node: Node) -> None:
+    """Its job is tried again like any other."""
+    heard = await use(node, Cancelling())
+    await node.table()
+    status, _, _ = (await node.delete(DROP)).error
+
+    job = await job_of(node, heard)
+    assert status == 500
+    assert (job.state, job.has_ended) == (State.PENDING, False)
 
 
 async def test_a_job_is_left_to_servers_that_have_its_purger(world: World, node: Node) -> None:
