@@ -76,8 +76,9 @@ class Claims:
             found = rows.get(key_of(live))
             if self._is_due(live, found):
                 due.append(live)
-            elif found is not None:
-                self._asleep[key_of(live)] = now + self._rest_seconds(row_of(found))
+            else:
+                row = row_of(found) if found else None
+                self._asleep[key_of(live)] = now + self._rest_seconds(live, row)
         return due
 
     async def claim(self, live: LiveJob) -> "Lease | None":
@@ -126,13 +127,15 @@ class Claims:
             return seen_ms >= self._terms.lease_ms
         return row.state in _ENDED
 
-    def _rest_seconds(self, row: JobRow) -> float:
+    def _rest_seconds(self, live: LiveJob, row: JobRow | None) -> float:
         """For how long a job that is not due need not be looked at."""
         longest = min(REST_SECONDS_PER_JOB * len(self._seen), REST_SECONDS_MAX)
+        row = row or new_row()
         if row.state == State.DEAD_LETTER:
             return longest
         if row.state == State.PENDING:
-            left_ms = row.next_attempt_ms - self._kernel.clock.wall_ms()
+            grace_ms = 0 if live.job.begun else live.job.not_before_ms
+            left_ms = max(row.next_attempt_ms, grace_ms) - self._kernel.clock.wall_ms()
             return min(max(left_ms, 0) / _MS, longest)
         return 0.0  # else nobody sees for how long its worker is silent
 

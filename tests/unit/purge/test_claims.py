@@ -306,3 +306,27 @@ async def test_jobs_that_cannot_be_due_are_not_read_again_and_again(
     await other.claims.due(jobs)
 
     assert asked == [2, 0, 0, 1, 2]
+
+
+async def test_tables_that_can_come_back_are_not_asked_for_again_and_again(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A grace period of a week, in a busy catalog, is very many jobs."""
+    [one, _] = workers
+    start_ms = one.clock.wall_ms()
+    waiting = job(created_ms=start_ms, not_before_ms=start_ms + 30_000)
+    monkeypatch.setattr(claims, "REST_SECONDS_PER_JOB", 1_000)  # as if they were many
+    read = one.claims.rows
+    asked: list[int] = []
+
+    async def noted(wanted: Sequence[LiveJob]) -> dict[Key, Versioned]:
+        asked.append(len(wanted))
+        return await read(wanted)
+
+    monkeypatch.setattr(one.claims, "rows", noted)
+    for _ in range(3):
+        assert await one.claims.due([waiting]) == []
+    one.clock.advance(30_000)
+
+    assert await one.claims.due([waiting]) == [waiting]
+    assert asked == [1, 0, 0, 1]
