@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -79,9 +80,10 @@ class Machine:
         self.claims = Claims(node.kernel, terms, name)
         self.workers = Workers(runner, self.claims, lambda: MIDDLE)
 
-    async def make(self, name: str = "t", files: int = FILES) -> Made:
+    async def make(self, name: str = "t", files: int = FILES, location: str | None = None) -> Made:
         """A table with files of all kinds."""
-        return await asyncio.to_thread(make_table, Bridge(self.node), ("a", name), files)
+        making = partial(make_table, Bridge(self.node), ("a", name), files, location=location)
+        return await asyncio.to_thread(making)
 
     async def drop(self, name: str = "t") -> int:
         """Drop a table with purge, and the id of its job; nobody begins with it."""
