@@ -28,9 +28,9 @@ from tests.purge.machine import Machine, Site, files_of, opened_site
 from tests.purge.pauses import Pause
 
 LEASE_MS = 60_000
-STOPPED_LEASE_MS = 3_000
+STOPPED_LEASE_MS = 4_500
 SHORT_LEASE_MS = 1_200
-MANY_FILES = 4_000
+MANY_FILES = 6_000
 
 
 class Unlinked(NamedTuple):
