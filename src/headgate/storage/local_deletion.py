@@ -23,13 +23,16 @@ class LocalDeletion:
         self._twins: dict[str, bool] = {}
 
     def delete(self, folder: str, names: Sequence[str], check: Check) -> Deleted:
-        """Delete files of one folder. It stays open meanwhile, so no link can lead elsewhere."""
+        """Delete files of one folder, which stays open meanwhile: no link can lead elsewhere.
+
+        A link that leads to another table's folder is none of this one's.
+        """
         parent = parse(folder)
         place = parent._replace(path=f"{parent.path}/{names[0]}".lstrip("/"))
         with ExitStack() as stack:
             try:
                 with translated(place):
-                    opened = stack.enter_context(self._files.opened_folder(place))
+                    opened = stack.enter_context(self._files.opened_folder(place, direct=True))
             except FileMissing:
                 return Deleted(0, [f"{folder}/{name}" for name in names], [])
             except HeadgateError as error:

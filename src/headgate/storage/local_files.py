@@ -34,9 +34,8 @@ class LocalFiles:
     def __init__(
         self, roots: Sequence[Place], *, sync: bool = True, writers: FileWriters | None = None
     ) -> None:
-        self._roots = tuple(
-            Path(os.path.realpath(path_of(root))) for root in roots if root.kind == "file"
-        )
+        self._named = tuple(Path(path_of(root)) for root in roots if root.kind == "file")
+        self._roots = tuple(Path(os.path.realpath(root)) for root in self._named)
         self._sync = sync
         self._writers = writers
 
@@ -129,8 +128,11 @@ class LocalFiles:
                 os.fsync(folder)
 
     @contextmanager
-    def opened_folder(self, place: Place) -> Iterator[int]:
-        """The folder of a file. Once it is open, no link can lead elsewhere."""
+    def opened_folder(self, place: Place, *, direct: bool = False) -> Iterator[int]:
+        """The folder of a file. Once it is open, no link can lead elsewhere.
+
+        If it has to be reached directly there is no link below the root either.
+        """
         path = path_of(place).rpartition("/")[0] or "/"
         try:
             folder = os.open(path, FOLDER)
@@ -138,7 +140,13 @@ class LocalFiles:
             self._checked(place)  # what lies elsewhere is not even said to be absent
             raise
         try:
-            self._check(Path(_real_path(folder, path)), place)
+            real = Path(_real_path(folder, path))
+            self._check(real, place)
+            if direct and real not in self._straight(path):
+                raise Forbidden(
+                    f"Location is not allowed: {location_of(place)}",
+                    why="a symbolic link leads from its folder to another one",
+                )
             yield folder
         finally:
             os.close(folder)
@@ -177,7 +185,8 @@ class LocalFiles:
         kept: NotDeleted = []
         for place in places:
             try:
-                with translated(place), suppress(*ABSENT), self.opened_folder(place) as folder:
+                opening = self.opened_folder(place, direct=True)
+                with translated(place), suppress(*ABSENT), opening as folder:
                     name = _name_of(place)
                     for one in (name, f".{name}.crc"):  # Hadoop's twin
                         with suppress(FileNotFoundError):
@@ -218,6 +227,13 @@ class LocalFiles:
                 f"Location is not allowed: {location_of(place)}",
                 why="it does not lie in an allowed folder, or a symbolic link leads out of it",
             )
+
+    def _straight(self, path: str) -> Iterator[Path]:
+        """Where a folder lies if no link is on the way: only the roots may be links."""
+        plain = Path(os.path.normpath(path))
+        for named, root in zip(self._named, self._roots, strict=True):
+            if plain.is_relative_to(named):
+                yield root / plain.relative_to(named)
 
     def _allows(self, real: Path) -> bool:
         return any(real.is_relative_to(root) for root in self._roots)

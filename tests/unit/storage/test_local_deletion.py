@@ -50,6 +50,30 @@ def test_files_are_deleted_by_folder(files: OpenedFiles, warehouse: Path, scheme
     assert names(warehouse / "b%20") == set()
 
 
+def test_no_link_leads_to_files_of_another_table(files: OpenedFiles, warehouse: Path) -> None:
+    """Its folder is inside of the warehouse too, but it is not the one that was named."""
+    made(warehouse / "other" / "data", "1")
+    made(warehouse / "table")
+    (warehouse / "table" / "link").symlink_to(warehouse / "other")
+    why = "a symbolic link leads from its folder to another one"
+
+    done = files.deletion().delete({f"{warehouse}/table/link/data": ["1"]}, may_go_on)
+
+    assert done == Deleted(0, [], [(f"{warehouse}/table/link/data/1", why)])
+    assert names(warehouse / "other" / "data") == {"1"}
+
+
+def test_the_warehouse_itself_may_be_a_link(tmp_path: Path, warehouse: Path) -> None:
+    """An operator may put it where a link leads to: what lies below is reached directly."""
+    made(warehouse / "a", "1")
+    (tmp_path / "link").symlink_to(warehouse)
+    linked = WorkerFiles(StorageOptions(), (f"{tmp_path}/link",))()
+
+    done = linked.deletion().delete({f"{tmp_path}/link/a": ["1"]}, may_go_on)
+
+    assert done == Deleted(1, [], [])
+
+
 def test_what_lies_in_no_folder_is_missing(files: OpenedFiles, warehouse: Path) -> None:
     """The folder is gone, or is a file, or nobody can name such a file."""
     made(warehouse, "file")

@@ -298,6 +298,21 @@ async def test_a_link_instead_of_a_file_is_not_followed(
     assert secret.read_bytes() == b"secret"
 
 
+async def test_nothing_is_deleted_where_a_link_leads_to(
+    files: StorageFiles, warehouse: Path
+) -> None:
+    """It may be the folder of another table, in the same warehouse."""
+    (warehouse / "other").mkdir()
+    (warehouse / "other" / "file").write_bytes(b"x")
+    (warehouse / "link").symlink_to(warehouse / "other")
+    location = f"{warehouse}/link/file"
+
+    kept = await files.delete([location])
+
+    assert kept == [(location, "a symbolic link leads from its folder to another one")]
+    assert names(warehouse / "other") == ["file"]
+
+
 async def test_the_root_itself_may_be_reached_through_a_link(tmp_path: Path) -> None:
     """An operator may put the warehouse where a link leads to."""
     (tmp_path / "disk").mkdir()
