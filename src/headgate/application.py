@@ -139,7 +139,7 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             changes = change_surface(
                 ChangeServices(service.lake, ChangeLog(kernel), service.authenticate)
             )
-            inspector = Inspector(kernel)
+            inspector = Inspector(kernel, background and background.queue)
             jobs = _jobs(settings, service, inspector, background)
             others = [reports, revocation, changes, jobs]
             purges = PurgeMeasures(inspector, clock, background and background.stages.counters)

@@ -6,7 +6,7 @@ catalogs are read first, then the rows, then the history: then no job is missed.
 
 import difflib
 import heapq
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from headgate.catalog.purging import LiveJob
@@ -83,9 +83,13 @@ class Inspector:
         if wanted.metalake:
             await check_metalake(self._kernel, wanted.metalake)
         most, before = min(limit, JOBS_MAX), ID_MAX if after is None else after
-        live = await self._under_way(wanted, most, before, sees)
-        ended = await self._ended(wanted, most, before, sees)
-        known = {one.live.id: one for one in (*live, *ended)}  # one that ended meanwhile has ended
+        live = {one.live.id: one for one in await self._under_way(wanted, most, before, sees)}
+        ended: list[tuple[int, Found]] = []
+        async for one in self._ended(wanted.metalake, before):
+            live.pop(one.live.id, None)  # it ended meanwhile
+            if wanted.has(one.live) and wanted.state in {"", one.state} and await sees(one.live):
+                _keep_newest(ended, one, most + 1)
+        known = live | dict(ended)
         newest = sorted(known.values(), key=lambda one: -one.live.id)
         shown = [summary(one.view) for one in newest[:most]]
         return JobPage(shown, shown[-1].id if len(newest) > most else None)
@@ -118,17 +122,12 @@ class Inspector:
             found += [one for one in rows if wanted.state in {"", one.state}]
             if len(found) > most:
                 break
-        return [one for one in found if one.row or not await self._in_history(one.live.id)]
+        return found
 
-    async def _ended(self, wanted: Wanted, most: int, before: int, sees: Sees) -> list[Found]:
-        """The newest of those that ended, and one more if there is."""
-        newest: list[tuple[int, Found]] = []
-        async for live, row in finished_jobs(self._kernel, before, wanted.metalake):
-            if wanted.has(live) and wanted.state in {"", row.state} and await sees(live):
-                heapq.heappush(newest, (live.id, Found(live, row, has_ended=True)))
-                if len(newest) > most + 1:
-                    heapq.heappop(newest)
-        return [one for _, one in newest]
+    async def _ended(self, metalake: str, before: int) -> AsyncIterator[Found]:
+        """Those that ended, of one metalake or of all."""
+        async for live, row in finished_jobs(self._kernel, before, metalake):
+            yield Found(live, row, has_ended=True)
 
     async def _in_history(self, id: int) -> Found | None:
         ended = await finished_job(self._kernel, id)
@@ -147,6 +146,13 @@ class Inspector:
                 for id, one in (await self._kernel.store.read_versioned(realm, piece)).items():
                     rows[id] = expect(one.value, JobRow, id), one.version
         return [Found(live, *rows.get(live.id, (None, 0))) for live in jobs]
+
+
+def _keep_newest(heap: list[tuple[int, Found]], one: Found, most: int) -> None:
+    """Put a job into a heap by its id, which has so many at most."""
+    heapq.heappush(heap, (one.live.id, one))
+    if len(heap) > most:
+        heapq.heappop(heap)
 
 
 def check_state(state: str) -> str:

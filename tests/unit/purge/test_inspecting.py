@@ -11,7 +11,7 @@ from headgate.purge.inspecting import Inspector, JobPage, Wanted, check_state, j
 from headgate.purge.jobs import Failed, JobRow, State, claimed, succeeded
 from headgate.purge.steering import Steering
 from tests.unit.catalog.dropping import drop
-from tests.unit.catalog.lakes import CATALOG, METALAKE, Node
+from tests.unit.catalog.lakes import CATALOG, METALAKE, Node, World
 from tests.unit.purge.rows import write_row
 
 ALL = Wanted()
@@ -160,6 +160,23 @@ async def test_a_job_that_ends_between_two_looks_is_not_taken_for_a_new_one(
     page = await inspector.page(Wanted(state="PENDING"), 10)
     assert page.jobs == []
     assert (await inspector.find(job)).state == "SUCCEEDED"
+
+
+async def test_a_list_reads_the_history_once_however_long_it_is(world: World, node: Node) -> None:
+    """Jobs that nobody has begun with have no rows: each of them could have ended meanwhile."""
+    inspector = Inspector(node.kernel)
+    await dropped(node, "t1")
+    await inspector.page(ALL, 100)
+    world.rig.backend.reset()
+    await inspector.page(ALL, 100)
+    few = dict(world.rig.backend.calls)
+    await dropped(node, *(f"u{number}" for number in range(9)))
+    await inspector.page(ALL, 100)
+    world.rig.backend.reset()
+    page = await inspector.page(ALL, 100)
+
+    assert len(page.jobs) == 10
+    assert world.rig.backend.calls == few
 
 
 async def test_jobs_that_may_not_be_seen_are_left_out(node: Node) -> None:
