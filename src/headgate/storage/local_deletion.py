@@ -3,7 +3,7 @@
 import errno
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
 from headgate.errors import FileMissing, HeadgateError
 from headgate.limits import FOLDERS_KNOWN_MAX
@@ -13,6 +13,7 @@ from headgate.storage.local_files import LocalFiles, translated
 from headgate.storage.places import parse
 
 CHECKED_AFTER_FILES = 100  # a disk may be slow
+ABSENT = (errno.ENOENT, errno.ENAMETOOLONG)  # no disk has names that long
 
 
 class LocalDeletion:
@@ -49,11 +50,10 @@ class LocalDeletion:
                 check()
             try:
                 if twins:
-                    with suppress(FileNotFoundError):
-                        os.unlink(f".{name}.crc", dir_fd=opened)
+                    _unlink_twin(name, opened)
                 os.unlink(name, dir_fd=opened)
             except OSError as error:
-                if error.errno in (errno.ENOENT, errno.ENAMETOOLONG):
+                if error.errno in ABSENT:
                     missing.append(f"{folder}/{name}")
                 else:
                     failed.append((f"{folder}/{name}", _why(error)))
@@ -67,6 +67,15 @@ class LocalDeletion:
                 self._twins.clear()
             found = self._twins[folder] = _has_checksums(opened)
         return found
+
+
+def _unlink_twin(name: str, opened: int) -> None:
+    """Its own name may be too long where that of its file is not."""
+    try:
+        os.unlink(f".{name}.crc", dir_fd=opened)
+    except OSError as error:
+        if error.errno not in ABSENT:
+            raise
 
 
 def _has_checksums(opened: int) -> bool:

@@ -50,6 +50,19 @@ def test_files_are_deleted_by_folder(files: OpenedFiles, warehouse: Path, scheme
     assert names(warehouse / "b%20") == set()
 
 
+def test_a_name_that_is_too_long_for_a_checksum_is_deleted(
+    files: OpenedFiles, warehouse: Path
+) -> None:
+    """Others in its folder have checksums; it cannot have one."""
+    longest = "x" * 255
+    folder = made(warehouse / "a", longest, "1", ".1.crc")
+
+    done = files.deletion().delete({folder: [longest, "1"]}, may_go_on)
+
+    assert done == Deleted(2, [], [])
+    assert names(warehouse / "a") == set()
+
+
 def test_no_link_leads_to_files_of_another_table(files: OpenedFiles, warehouse: Path) -> None:
     """Its folder is inside of the warehouse too, but it is not the one that was named."""
     made(warehouse / "other" / "data", "1")
