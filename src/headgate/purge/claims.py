@@ -92,9 +92,9 @@ class Claims:
         if found is not None and row_of(found).state in _ENDED:
             return Lease(self._kernel, self._terms, live, found)
         clock = self._kernel.clock
-        row = claimed(row_of(found) if found else None, self.owner, clock.wall_ms())
-        before = found or Versioned(row, NO_ROW)
-        lease = Lease(self._kernel, self._terms, live, before)
+        before = row_of(found) if found else None
+        row = claimed(before, self.owner, clock.wall_ms(), self._terms.lease_ms)
+        lease = Lease(self._kernel, self._terms, live, found or Versioned(row, NO_ROW))
         try:
             await lease.beat(row)
         except LeaseLost:
@@ -124,7 +124,7 @@ class Claims:
             longest_ms = 1.5 * self._terms.backoff_max_ms
             return row is None or now_ms >= row.next_attempt_ms or seen_ms >= longest_ms
         if row.state == State.RUNNING or (row.state == State.CANCELLED and row.owner):
-            return seen_ms >= self._terms.lease_ms
+            return seen_ms >= max(self._terms.lease_ms, row.lease_ms)
         return row.state in _ENDED
 
     def _rest_seconds(self, live: LiveJob, row: JobRow | None) -> float:

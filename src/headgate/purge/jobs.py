@@ -82,6 +82,8 @@ class JobRow(Stored, frozen=True):
     """When the last attempt began, and how many files were deleted by then: that gives the rate."""
     claimed_deleted: int = 0
     cancelled_by: str = ""
+    lease_ms: int = 0
+    """Of the worker that has it: nobody takes it earlier, whatever its own settings are."""
 
 
 PURGE_TYPES = (ObjectType("purge-job", JobRow),)
@@ -166,7 +168,7 @@ def new_row() -> JobRow:
     return JobRow(State.PENDING)
 
 
-def claimed(row: JobRow | None, owner: str, now_ms: int) -> JobRow:
+def claimed(row: JobRow | None, owner: str, now_ms: int, lease_ms: int = 0) -> JobRow:
     """A worker begins an attempt, or goes on with that of a worker that is gone."""
     row = row or new_row()
     return msgspec.structs.replace(
@@ -179,6 +181,7 @@ def claimed(row: JobRow | None, owner: str, now_ms: int) -> JobRow:
         updated_ms=now_ms,
         claimed_ms=now_ms,
         claimed_deleted=row.deleted,
+        lease_ms=lease_ms,
     )
 
 

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from headgate.catalog.purging import LiveJob
 from headgate.errors import BackendUnavailable, LeaseLost
 from headgate.kernel.store import Versioned
 from headgate.purge import claims
-from headgate.purge.claims import MARGIN, REST_SECONDS_MAX, Key
+from headgate.purge.claims import MARGIN, REST_SECONDS_MAX, Claims, Key
 from headgate.purge.jobs import JobTerms, State, cancelled, postponed, succeeded
 from headgate.testing.faults import Fault
 from tests.unit.purge.claiming import TERMS, Worker, job, opened_workers
@@ -330,3 +331,16 @@ async def test_tables_that_can_come_back_are_not_asked_for_again_and_again(
 
     assert await one.claims.due([waiting]) == [waiting]
     assert asked == [1, 0, 0, 1]
+
+
+async def test_nobody_takes_a_job_before_its_worker_would_stop(workers: list[Worker]) -> None:
+    """Servers whose leases are changed one after the other have different ones for a while."""
+    [one, other] = workers
+    await one.claimed(job())
+    hasty = Claims(other.kernel, msgspec.structs.replace(TERMS, lease_ms=1_000), "hasty")
+    assert await hasty.due([job()]) == []
+    other.clock.advance(TERMS.lease_ms - 1)
+    assert await hasty.due([job()]) == []
+    other.clock.advance(1)
+
+    assert await hasty.due([job()]) == [job()]
