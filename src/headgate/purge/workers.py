@@ -69,10 +69,11 @@ class Workers:
         await asyncio.gather(*stopped, return_exceptions=True)
 
     def wake(self, live: LiveJob | None = None) -> None:
-        """Begin with this job, or look for all that are due."""
+        """Begin with this job, if its purger is here; or look for all that are due."""
         if self._is_closed:
             return
-        if live is not None and len(self._dropped) < self._terms.batch_size:
+        has_room = len(self._dropped) < self._terms.batch_size
+        if live is not None and has_room and self._runner.can(live):
             self._dropped.append(live)
         else:
             self._is_look_due = True

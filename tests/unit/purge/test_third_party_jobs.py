@@ -15,6 +15,7 @@ from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
 from headgate.purge.service import PurgeService
 from headgate.purge.stages import Stages
+from headgate.purge.steering import Steering
 from headgate.purge.workers import Workers
 from tests.unit.catalog.lakes import Node, World
 from tests.unit.catalog.walking import WalkingDeleter
@@ -135,6 +136,22 @@ async def test_a_job_is_left_to_servers_that_have_its_purger(world: World, node:
     assert [told.job for told in purger.requests] == [heard[0].job]
     assert (await job_of(node, heard)).has_ended
     assert world.files() == files
+
+
+async def test_a_job_that_is_tried_again_elsewhere_waits_for_who_has_its_purger(
+    world: World, node: Node
+) -> None:
+    """An operator's request may come to any server."""
+    heard = await use(node, Failing())
+    await node.table()
+    await node.delete(DROP)
+    other = await world.node()
+    inspector = Inspector(other.kernel)
+    tried = await Steering(other.kernel, inspector).retry(heard[0].job)
+    other.purges.wake(tried.live)
+    await other.purges.idle()
+
+    assert await inspector.find(heard[0].job) == tried
 
 
 async def test_a_job_that_fails_too_often_waits_for_an_operator(world: World, node: Node) -> None:
