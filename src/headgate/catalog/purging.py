@@ -221,12 +221,16 @@ def take_places(draft: Draft, id: int, paths: Sequence[str], roots: Sequence[str
     return ours
 
 
-async def job_at(opened: Opened, table: int) -> PurgeJob | None:
-    """The job for a dropped table that still holds its locations."""
+async def job_at(opened: Opened, table: int, likely: int = 0) -> tuple[int, PurgeJob] | None:
+    """The job for a dropped table that still holds its locations; all are looked at unless it is
+    the likely one."""
 
-    def find(tree: Readable) -> PurgeJob | None:
+    def find(tree: Readable) -> tuple[int, PurgeJob] | None:
+        job = find_job(tree, likely)
+        if job is not None and (job.table_id or likely) == table:
+            return likely, job
         jobs = live_jobs(tree)
-        return next((job for id, job in jobs if (job.table_id or id) == table), None)
+        return next(((id, job) for id, job in jobs if (job.table_id or id) == table), None)
 
     return await look(opened.head.index(PURGE), find)
 

@@ -61,7 +61,7 @@ async def commit_relations(
 ) -> list[Relation]:
     """Make changes, all or none; what they made, also if an earlier delivery of the call did."""
     deadline = lake.kernel.clock.seconds() + PURGE_WAIT_SECONDS
-    tries, has_waited = 0, False
+    tries, waits_for = 0, 0
     while tries < TABLE_COMMIT_TRIES_MAX:
         done = await lake.done_before(opened, what)
         if done is not None:
@@ -72,15 +72,16 @@ async def commit_relations(
             tries += 1
             lake.commits_repeated += 1
         except LocationTaken as taken:
-            job = await job_at(opened, taken.holder)
-            if job is None:
+            found = await job_at(opened, taken.holder, waits_for)
+            if found is None:
                 raise await with_holder(opened, taken) from taken
+            id, job = found
             can_come_back = lake.now_ms() < job.not_before_ms and not job.begun
             if can_come_back or lake.kernel.clock.seconds() >= deadline:
                 raise _still_there(taken) from taken
-            if not has_waited:
+            if not waits_for:
                 lake.purging.wake()  # the node that began with it may be gone
-                has_waited = True
+            waits_for = id
             await lake.kernel.clock.sleep(PURGE_POLL_SECONDS)
         opened = await lake.open(opened.call)
     raise CommitTimedOut(
