@@ -108,11 +108,11 @@ class FaultyFiles:
     def remove_folders(self, location: str) -> None:
         self._inner.remove_folders(location)
 
-    def check_store(self, location: str) -> None:
+    def check_store(self, location: str, *, may_be_empty: bool = True) -> None:
         self._trouble.check()
         if self._trouble.is_gone:
             raise StorageUnavailable(f"{location} is out of reach", why="NoSuchBucket")
-        self._inner.check_store(location)
+        self._inner.check_store(location, may_be_empty=may_be_empty)
 
 
 class FaultyDeletion:

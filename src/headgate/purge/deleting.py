@@ -17,7 +17,7 @@ from headgate.errors import FileMissing, StorageUnavailable
 from headgate.limits import WALK_SEEN_PATHS_MAX
 from headgate.planning.reachable import Found, Seen, Walk
 from headgate.purge.deleter import DATA, LAST, LISTS, MANIFESTS, OLDER, Progress, Task
-from headgate.purge.jobs import Failed
+from headgate.purge.jobs import LEAVES, Failed
 from headgate.purge.sweeping import Batch, Deletion, Sweep
 from headgate.purge.territory import Standing, Territory
 from headgate.storage.deletions import Check, Deleted
@@ -53,7 +53,7 @@ class Files(Protocol):
         """Remove the empty folders here and below."""
         ...
 
-    def check_store(self, location: str) -> None:
+    def check_store(self, location: str, *, may_be_empty: bool = True) -> None:
         """Raise StorageUnavailable if what is missing may only be out of sight."""
         ...
 
@@ -109,7 +109,8 @@ class Step:
         try:
             data = self._files.read(location)
         except FileMissing as error:
-            self._files.check_store(location)
+            # Before the roots go it cannot be gone by us: then an empty disk is the wrong one.
+            self._files.check_store(location, may_be_empty=self._task.stage != LEAVES)
             if error.why:
                 raise StorageUnavailable(f"{location} cannot be read", why=error.why) from error
             raise

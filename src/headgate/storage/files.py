@@ -100,14 +100,15 @@ class StorageFiles:
         """What deletes many local files."""
         return LocalDeletion(self._local)
 
-    async def check_store(self, location: str) -> None:
+    async def check_store(self, location: str, *, may_be_empty: bool = True) -> None:
         """Raise StorageUnavailable if the bucket of a file is gone, or the root it lies in.
 
-        Then a file that is missing may only be out of sight: a disk may not be mounted.
+        Then a file that is missing may only be out of sight: a disk may not be mounted, and the
+        folder that it belongs to may be there and empty.
         """
         place = parse(location)
         if place.kind == "file":
-            self._local.check_root(place)
+            self._local.check_root(place, may_be_empty=may_be_empty)
         else:
             async for _ in self._objects.list(place):
                 break

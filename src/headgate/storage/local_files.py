@@ -75,14 +75,16 @@ class LocalFiles:
             for name in names:
                 yield place.location(name)
 
-    def check_root(self, place: Place) -> None:
+    def check_root(self, place: Place, *, may_be_empty: bool) -> None:
         """Raise StorageUnavailable if the root that this file lies in is not there."""
         path = Path(os.path.realpath(path_of(place)))
         roots = [root for root in self._roots if path.is_relative_to(root)]
-        if roots and not any(root.is_dir() for root in roots):
+        is_there = Path.is_dir if may_be_empty else _holds_something
+        if roots and not any(map(is_there, roots)):
+            root = roots[0]
             raise failures.unavailable(
                 location_of(place),
-                f"there is no folder {roots[0]}",
+                f"folder {root} is empty" if root.is_dir() else f"there is no folder {root}",
                 "Check that its disk is there.",
             )
 
@@ -288,6 +290,12 @@ def _real_path(folder: int, path: str) -> str:
     if not os.path.samestat(os.fstat(folder), os.stat(real)):  # noqa: PTH116  compared as it is
         raise FileNotFoundError  # it was moved away meanwhile
     return real
+
+
+def _holds_something(folder: Path) -> bool:
+    with suppress(*ABSENT), os.scandir(folder) as entries:
+        return any(True for _ in entries)
+    return False
 
 
 def _raise_unless_absent(error: OSError) -> None:

@@ -58,9 +58,9 @@ class OpenedFiles:
         """Remove the empty folders here and below, where there are folders."""
         self._run(self._files.remove_folders(location))
 
-    def check_store(self, location: str) -> None:
+    def check_store(self, location: str, *, may_be_empty: bool = True) -> None:
         """Raise StorageUnavailable if the bucket of a file is gone, or the root it lies in."""
-        self._run(self._files.check_store(location))
+        self._run(self._files.check_store(location, may_be_empty=may_be_empty))
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

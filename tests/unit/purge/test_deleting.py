@@ -279,6 +279,18 @@ def test_a_file_that_is_still_there_is_told(tmp_path: Path) -> None:
     assert "still there" in outcome.failed[0].why
 
 
+def test_an_empty_warehouse_is_a_disk_that_is_not_there(tmp_path: Path) -> None:
+    """Unless it is empty because all went: only roots go before the last metadata file."""
+    table = DroppedTable(tmp_path / "w").with_everything()
+    (tmp_path / "w").rename(tmp_path / "elsewhere")
+    (tmp_path / "w").mkdir()
+
+    with pytest.raises(StorageUnavailable, match="w is empty"):
+        run(table.task(LEAVES))
+    with pytest.raises(FileMissing):
+        run(table.task(ROOTS))
+
+
 def test_a_metadata_file_that_is_gone_says_that_all_is(tmp_path: Path) -> None:
     """It goes last. But a disk that is not there, or a folder in its place, says nothing."""
     table = DroppedTable(tmp_path / "w").with_everything()

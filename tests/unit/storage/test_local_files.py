@@ -313,6 +313,23 @@ async def test_nothing_is_deleted_where_a_link_leads_to(
     assert names(warehouse / "other") == ["file"]
 
 
+async def test_a_root_without_anything_may_be_a_disk_that_is_not_there(
+    files: StorageFiles, warehouse: Path
+) -> None:
+    """What is missing there is not gone; beside something else it is, if only a folder."""
+    location = f"{warehouse}/t/v1.json"
+
+    with pytest.raises(StorageUnavailable, match="warehouse is empty"):
+        await files.check_store(location, may_be_empty=False)
+    await files.check_store(location)
+    (warehouse / "t").mkdir()
+    await files.check_store(location, may_be_empty=False)
+    (warehouse / "t").rmdir()
+    warehouse.rmdir()
+    with pytest.raises(StorageUnavailable, match="there is no folder"):
+        await files.check_store(location)
+
+
 async def test_the_root_itself_may_be_reached_through_a_link(tmp_path: Path) -> None:
     """An operator may put the warehouse where a link leads to."""
     (tmp_path / "disk").mkdir()
