@@ -18,6 +18,7 @@ from headgate.kernel.kernel import Kernel
 from headgate.purge.claims import Claims
 from headgate.purge.deleter import WORKER, Deleter
 from headgate.purge.draining import Draining
+from headgate.purge.fence import clear_fences
 from headgate.purge.jobs import JobTerms
 from headgate.purge.purgers import PurgerContext
 from headgate.purge.queue import Queue
@@ -44,6 +45,7 @@ class Background(NamedTuple):
 
     def start(self) -> None:
         """Begin, and go on until the stack ends."""
+        clear_fences()
         self.workers.start()
 
 

@@ -206,7 +206,7 @@ def test_content_is_compared_and_not_only_its_size() -> None:
 def test_an_unknown_suite_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever names none, or one that does not exist, is told which there are."""
     assert (main([]), main(["nothing"])) == (2, 2)
-    assert "{authz,fixture,kernel,purge,rest}" in capsys.readouterr().err
+    assert "{authz,fixture,kernel,purge,rest,swarm}" in capsys.readouterr().err
 
 
 def test_too_little_memory_is_named() -> None:

@@ -77,8 +77,10 @@ async def commit_relations(
                 raise await with_holder(opened, taken) from taken
             id, job = found
             can_come_back = lake.now_ms() < job.not_before_ms and not job.begun
-            if can_come_back or lake.kernel.clock.seconds() >= deadline:
-                raise _still_there(taken) from taken
+            if can_come_back:
+                raise _kept(taken, "it can still be brought back") from taken
+            if lake.kernel.clock.seconds() >= deadline:
+                raise _kept(taken, "its files are still being deleted") from taken
             if not waits_for:
                 lake.purging.wake()  # the node that began with it may be gone
             waits_for = id
@@ -221,10 +223,10 @@ def _note(call: Call, changes: Sequence[Change]) -> dict[str, object]:
     return {"do": "transaction", "changes": done, "by": call.principal}
 
 
-def _still_there(taken: LocationTaken) -> LocationTaken:
+def _kept(taken: LocationTaken, why: str) -> LocationTaken:
     return LocationTaken(
         taken.what,
-        why="a table was dropped there, and its files are still being deleted",
+        why=f"a table was dropped there, and {why}",
         fix="Choose another location, or try again later",
     )
 

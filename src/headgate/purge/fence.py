@@ -10,12 +10,13 @@ import os
 import struct
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from headgate.clock import Clock
 from headgate.errors import LeaseLost
 
+PREFIX = "headgate-fence-"
 _TWICE = struct.Struct("=dd")
 
 
@@ -53,7 +54,7 @@ class Fence:
 @contextmanager
 def new_fence(clock: Clock) -> Iterator[Fence]:
     """A fence with a file of its own, for as long as it is in use."""
-    with tempfile.NamedTemporaryFile(prefix="headgate-fence-") as file:
+    with tempfile.NamedTemporaryFile(prefix=f"{PREFIX}{os.getpid()}-") as file:
         file.write(bytes(_TWICE.size))
         file.flush()
         fence = Fence(Path(file.name), clock)
@@ -61,6 +62,25 @@ def new_fence(clock: Clock) -> Iterator[Fence]:
             yield fence
         finally:
             fence.close()
+
+
+def clear_fences() -> None:
+    """Remove the files of processes that were killed."""
+    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        pid = path.name.removeprefix(PREFIX).partition("-")[0]
+        if pid.isdecimal() and not _runs(int(pid)):
+            with suppress(OSError):  # somebody else's
+                path.unlink()
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
 
 
 @contextmanager

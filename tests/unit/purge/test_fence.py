@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from headgate.clock import SystemClock
 from headgate.errors import LeaseLost
-from headgate.purge.fence import new_fence, open_fence
+from headgate.purge.fence import PREFIX, clear_fences, new_fence, open_fence
 from headgate.testing.manual_clock import ManualClock
 
 CHILD = """
@@ -77,3 +79,21 @@ def test_a_fence_that_was_taken_down_is_closed() -> None:
     assert not path.exists()
     with pytest.raises(LeaseLost, match="nobody waits"), open_fence(path, clock):
         pass
+
+
+def test_what_a_killed_process_left_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing that a living one uses, or that is of another kind."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        dead.wait()
+    left, other = tmp_path / f"{PREFIX}{dead.pid}-abc", tmp_path / f"{PREFIX}notes"
+    left.write_bytes(b"")
+    other.write_bytes(b"")
+    with new_fence(ManualClock()) as fence:
+        clear_fences()
+
+        assert fence.path.exists()
+    assert other.exists()
+    assert not left.exists()

@@ -100,6 +100,7 @@ async def test_who_wants_the_place_of_a_table_that_can_come_back_is_told_at_once
     answer = await node.post("namespaces/a/tables", new_table("new", location=place))
 
     assert answer.status == 409
+    assert "it can still be brought back" in answer.error[2]
     assert world.rig.clock.seconds() == began
 
 
