@@ -69,7 +69,7 @@ def test_a_known_failure_of_a_commit_is_no_server_error_without_retry(
         (errors.Overloaded, 429, "TooManyRequestsException"),
         (errors.OutcomeUnknown, 500, "CommitStateUnknownException"),
         (errors.BackendUnavailable, 503, "ServiceUnavailableException"),
-        (errors.PurgeUnfinished, 503, "ServiceUnavailableException"),
+        (errors.PurgeUnfinished, 500, "ServiceFailureException"),
     ],
 )
 def test_iceberg_clients_see_their_own_types(
