@@ -10,6 +10,7 @@ import msgspec
 
 from headgate.clock import Clock
 from headgate.http.measures import Measures, Samples, add_up, of_process, without_gauges
+from headgate.workers.running import is_running
 
 WRITE_SECONDS = 1.0
 
@@ -66,7 +67,7 @@ class SharedMeasures:
         if self._directory is None:
             return []
         return [
-            samples if _runs(int(path.stem)) else without_gauges(samples)
+            samples if is_running(int(path.stem)) else without_gauges(samples)
             for path in self._directory.glob("*.json")
             if path.name != self._name and (samples := _read(path))
         ]
@@ -77,13 +78,3 @@ def _read(path: Path) -> Samples:
         return msgspec.json.decode(path.read_bytes(), type=Samples)
     except (OSError, msgspec.DecodeError):
         return {}
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

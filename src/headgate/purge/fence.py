@@ -15,6 +15,7 @@ from pathlib import Path
 
 from headgate.clock import Clock
 from headgate.errors import LeaseLost
+from headgate.workers.running import is_running
 
 PREFIX = "headgate-fence-"
 _TWICE = struct.Struct("=dd")
@@ -68,19 +69,9 @@ def clear_fences() -> None:
     """Remove the files of processes that were killed."""
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         pid = path.name.removeprefix(PREFIX).partition("-")[0]
-        if pid.isdecimal() and not _runs(int(pid)):
+        if pid.isdecimal() and not is_running(int(pid)):
             with suppress(OSError):  # somebody else's
                 path.unlink()
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it is somebody else's
-        return True
-    return True
 
 
 @contextmanager
