@@ -60,16 +60,21 @@ def forget(draft: Draft, id: int) -> Dropped | None:
     return record
 
 
+def decode_dropped(value: bytes) -> Dropped:
+    """The dropped catalog in these bytes of the index."""
+    return _decoder.decode(value)
+
+
 def find_dropped(index: Readable, id: int) -> Dropped | None:
     """The dropped catalog of this id."""
     value = index.get(id_bytes(id))
-    return None if value is None else _decoder.decode(value)
+    return None if value is None else decode_dropped(value)
 
 
 def all_dropped(index: Readable) -> Iterator[tuple[int, Dropped]]:
     """The dropped catalogs of a metalake by their ids, the oldest first."""
     for key, value in index.scan(b"", None):
-        yield int.from_bytes(key, "big"), _decoder.decode(value)
+        yield int.from_bytes(key, "big"), decode_dropped(value)
 
 
 async def dropped_catalogs(kernel: Kernel, realm: str) -> list[DroppedCatalog]:

@@ -23,6 +23,10 @@ PURGE = "purge"
 """The index of a catalog's live jobs."""
 PURGES = "purges"
 """The mark that counts them; heads of older programs have none."""
+TASKS = "immediate-tasks"
+"""The pointer of a metalake's history of jobs."""
+PURGED = "purged"
+"""Its index: the id of a job, and what became of it."""
 _ID_BYTES = 8
 
 

@@ -7,16 +7,12 @@ import msgspec
 
 from headgate.catalog.calls import ITSELF, Call, Caller, CatalogName
 from headgate.catalog.openings import head_pointer
-from headgate.catalog.purging import LiveJob, PurgeJob, end_job, job_key
+from headgate.catalog.purging import PURGED, TASKS, LiveJob, PurgeJob, end_job, job_key
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
 from headgate.purge.commits import commit
 from headgate.purge.jobs import Failed, JobRow, State, ledger_of
 
-TASKS = "immediate-tasks"
-"""The pointer of a metalake's history of jobs."""
-PURGED = "purged"
-"""Its index: the id of a job, and what became of it."""
 LEDGER_KEPT = 20
 """Lines of a ledger that are kept in the history."""
 LINE_CHARS_MAX = 100
@@ -45,6 +41,7 @@ class FinishedJob(msgspec.Struct, frozen=True):
     expected: int = 0
     failed: int = 0
     ledger: tuple[Failed, ...] = ()
+    kept: int = 0
 
     @property
     def row(self) -> JobRow:
@@ -62,6 +59,7 @@ class FinishedJob(msgspec.Struct, frozen=True):
             expected=self.expected,
             failed=self.failed,
             ledger=self.ledger,
+            kept=self.kept,
             elapsed_ms=self.elapsed_ms,
         )
 
@@ -146,6 +144,7 @@ def _finished(live: LiveJob, row: JobRow) -> FinishedJob:
         expected=row.expected,
         failed=row.failed,
         ledger=ledger_of(lines, LEDGER_BYTES_KEPT),
+        kept=row.kept,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from headgate.catalog.purging import LiveJob, job_key
+from headgate.catalog.purging import PURGED, TASKS, LiveJob, job_key
 from headgate.catalog.territories import HAVE_CATALOGS
 from headgate.catalog.walks import unhurried
 from headgate.errors import MetalakeNotFound, NotFound
@@ -10,7 +10,7 @@ from headgate.kernel.index import HeadView, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import DROPPED, Realm
 from headgate.kernel.records import PointerKey
-from headgate.purge.finishing import PURGED, TASKS, FinishedJob, decode_finished
+from headgate.purge.finishing import FinishedJob, decode_finished
 from headgate.purge.jobs import JobRow
 
 Ended = tuple[LiveJob, JobRow]

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from headgate.catalog.purging import PURGE, PURGES
+from headgate.catalog.purging import PURGE, PURGED, PURGES, TASKS
 from headgate.catalog.reservations import LOCATIONS
 from headgate.kernel.index import look
-from headgate.purge.finishing import PURGED, TASKS, decode_finished, finish
+from headgate.purge.finishing import decode_finished, finish
 from headgate.purge.history import finished_job
 from headgate.purge.jobs import Failed, State, cancelled, claimed, new_row, succeeded
 from headgate.testing.faults import Crashed

@@ -2,11 +2,11 @@
 
 import pytest
 
-from headgate.catalog.purging import LiveJob
+from headgate.catalog.purging import TASKS, LiveJob
 from headgate.errors import BadRequest, JobNotFound, MetalakeNotFound
 from headgate.kernel.records import PointerKey
 from headgate.purge import inspecting
-from headgate.purge.finishing import TASKS, finish
+from headgate.purge.finishing import finish
 from headgate.purge.inspecting import Inspector, JobPage, Wanted, check_state, job_id
 from headgate.purge.jobs import Failed, JobRow, State, claimed, succeeded
 from headgate.purge.steering import Steering

@@ -3,10 +3,11 @@
 from pathlib import Path
 from random import Random
 
+from headgate.catalog.purging import PURGED, TASKS
 from headgate.errors import FileMissing
 from headgate.limits import MEMO_COMPRESSED_BYTES_MAX
 from headgate.purge.deleter import Progress
-from headgate.purge.finishing import PURGED, TASKS, decode_finished
+from headgate.purge.finishing import decode_finished
 from headgate.purge.jobs import LEAVES, ROOTS, JobTerms, State
 from headgate.testing.kernels import turns
 from tests.unit.catalog.lakes import METALAKE, Node, World

@@ -7,12 +7,12 @@ import pytest
 
 from headgate.catalog.catalogs import alter_catalog
 from headgate.catalog.events import PurgeCompleted, PurgeFailed
-from headgate.catalog.purging import PURGES, PurgeTerms
+from headgate.catalog.purging import PURGED, PURGES, TASKS, PurgeTerms
 from headgate.catalog.undropping import undrop
 from headgate.errors import StorageUnavailable
 from headgate.model.locations import normalize
 from headgate.purge.deleter import Progress
-from headgate.purge.finishing import PURGED, TASKS, decode_finished
+from headgate.purge.finishing import decode_finished
 from headgate.purge.inspecting import Inspector
 from headgate.purge.jobs import LEAVES, ROOTS, Failed, JobTerms, State
 from headgate.purge.running import BEAT_SECONDS
