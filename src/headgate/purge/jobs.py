@@ -78,12 +78,15 @@ class JobRow(Stored, frozen=True):
     """What the stage that is done counted."""
     done_missing: int = 0
     done_expected: int = 0
+    done_kept: int = 0
     claimed_ms: int = 0
     """When the last attempt began, and how many files were deleted by then: that gives the rate."""
     claimed_deleted: int = 0
     cancelled_by: str = ""
     lease_ms: int = 0
     """Of the worker that has it: nobody takes it earlier, whatever its own settings are."""
+    kept: int = 0
+    """Files that stay because other tables refer to them."""
 
 
 PURGE_TYPES = (ObjectType("purge-job", JobRow),)
@@ -120,6 +123,8 @@ class Sums(Protocol):
     @property
     def expected(self) -> int: ...
     @property
+    def kept(self) -> int: ...
+    @property
     def failed(self) -> Sequence[Failed]: ...
 
 
@@ -136,6 +141,8 @@ class Tally(msgspec.Struct, frozen=True):
     outside: int = 0
     """Files outside of the table's own places, which the child does not count."""
     outside_deleted: int = 0
+    kept: int = 0
+    outside_kept: int = 0
 
     def told(self, sums: Sums) -> "Tally":
         """After the child told how far it is."""
@@ -146,6 +153,7 @@ class Tally(msgspec.Struct, frozen=True):
             missing=sums.missing,
             bytes=sums.bytes,
             expected=sums.expected,
+            kept=sums.kept,
         )
 
     def done_outside(self, count: int, failed: Sequence[Failed]) -> "Tally":
@@ -155,6 +163,10 @@ class Tally(msgspec.Struct, frozen=True):
             outside=self.outside + count,
             outside_deleted=self.outside_deleted + count - len(failed),
         )
+
+    def kept_outside(self, count: int) -> "Tally":
+        """After so many files outside were found to be needed by others."""
+        return msgspec.structs.replace(self, outside_kept=self.outside_kept + count)
 
     def _with(self, failed: Sequence[Failed]) -> "Tally":
         if not failed:
@@ -205,6 +217,7 @@ def beaten(start: JobRow, tally: Tally, now_ms: int) -> JobRow:
         bytes=start.bytes + tally.bytes,
         missing=start.done_missing + max(tally.missing - before, 0),
         expected=start.done_expected + tally.expected + tally.outside,
+        kept=start.done_kept + tally.kept + tally.outside_kept,
         failed=tally.failed,
         ledger=ledger_of([*tally.ledger, *start.ledger]),
     )
@@ -221,6 +234,7 @@ def stage_ended(row: JobRow, stage: str, tally: Tally) -> JobRow:
         done_deleted=row.deleted,
         done_missing=row.missing,
         done_expected=row.expected,
+        done_kept=row.kept,
     )
 
 
