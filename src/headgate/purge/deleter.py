@@ -9,6 +9,7 @@ import msgspec
 
 from headgate.catalog.ports import Roots
 from headgate.purge.jobs import LEAVES, ROOTS, Failed
+from headgate.purge.surveyor import Referrer
 from headgate.workers.pool import WorkerPool, module
 
 WORKER = module("headgate.purge.worker")
@@ -27,6 +28,8 @@ class Task(msgspec.Struct, frozen=True):
     """The places that are taken for the table, so that the child may delete in them."""
     foreign: tuple[bytes, ...] = ()
     """Keys of places of other catalogs (`model.locations.index_key`): nothing there is touched."""
+    referrers: tuple[Referrer, ...] = ()
+    """Other tables that refer to files in its own places: these stay."""
     stage: str = LEAVES
     threads: int = 8
 
@@ -44,6 +47,10 @@ class Progress(msgspec.Struct, frozen=True):
     failed: list[Failed] = []
     outside: list[str] = []
     """Files of the table inside of the roots, but not in its own places: the parent decides."""
+    kept: int = 0
+    """Files that other tables refer to."""
+    is_stale: bool = False
+    """Nothing was done, as other tables do not refer to what they did."""
 
 
 class Deleter:
@@ -54,7 +61,8 @@ class Deleter:
         self._files_below = files_below
 
     async def run(self, task: Task, fence: Path) -> AsyncGenerator[Progress]:
-        """One stage. It ended well if no progress had failures. Close it if you stop early.
+        """One stage. It ended well if no progress had failures or was stale. Close it if you stop
+        early.
 
         A step is not begun before you asked for more than the last progress of the step before
         it: until then, delete what was outside. Raises FileMissing if the metadata file is gone,
@@ -69,7 +77,7 @@ class Deleter:
             async with aclosing(steps) as answers:
                 async for answer in answers:
                     sums = _sum(before, msgspec.msgpack.decode(answer, type=Progress))
-                    failed = failed or bool(sums.failed)
+                    failed = failed or bool(sums.failed) or sums.is_stale
                     yield sums
             if failed:
                 return
@@ -82,4 +90,5 @@ def _sum(before: Progress, step: Progress) -> Progress:
         missing=before.missing + step.missing,
         bytes=before.bytes + step.bytes,
         expected=before.expected + step.expected,
+        kept=before.kept + step.kept,
     )

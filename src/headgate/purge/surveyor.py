@@ -1,0 +1,92 @@
+"""What tables refer to outside of their own places, found in a child process, seen from the parent:
+what is asked and answered."""
+
+import pickle
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+
+import msgspec
+
+from headgate.catalog.ports import Roots
+from headgate.workers.pool import WorkerPool
+
+
+class Surveyed(msgspec.Struct, frozen=True, array_like=True):
+    """A table that may refer to files of others."""
+
+    metadata_location: str
+    own: tuple[str, ...]
+    """The places that are taken for it."""
+
+
+class Outside(msgspec.Struct, frozen=True, array_like=True):
+    """What a table refers to outside of its own places."""
+
+    folders: tuple[bytes, ...] = ()
+    """In which these files lie, as keys (`model.locations.index_key`)."""
+    is_anywhere: bool = False
+    """They lie in too many folders to tell."""
+    digest: bytes = b""
+    """Of what leads to these files: as long as it is the same, so are they."""
+    unread: tuple[str, ...] = ()
+    """The first of the files that lead to others and are gone or damaged."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there are no such files."""
+        return not self.folders and not self.is_anywhere
+
+    def touches(self, places: tuple[bytes, ...]) -> bool:
+        """Whether some of these files may lie in these places, given by their keys."""
+        return self.is_anywhere or any(
+            folder.startswith(places) or any(place.startswith(folder) for place in places)
+            for folder in self.folders
+        )
+
+
+class Referrer(msgspec.Struct, frozen=True, array_like=True):
+    """A table that refers to files outside, which must not be deleted."""
+
+    table: Surveyed
+    digest: bytes
+    """What leads to them is not as it was if this one is not found again."""
+
+
+class Shared(msgspec.Struct, frozen=True, array_like=True):
+    """Which of some files others refer to."""
+
+    paths: list[str] = []
+    is_stale: bool = False
+    """A referrer is not any more what it was."""
+
+
+class Surveyor:
+    """Lets a child read what tables refer to. It has a pool of its own: who asks may have a child
+    of the other one, and would wait for ever if all had."""
+
+    def __init__(self, pool: WorkerPool, files_below: Callable[[Roots], object]) -> None:
+        self._pool = pool
+        self._files_below = files_below
+
+    async def survey(self, tables: Sequence[Surveyed], roots: Roots) -> list[Outside]:
+        """What each of these tables refers to outside. What is gone or damaged leads to nothing;
+        `StorageUnavailable` if a storage does not answer."""
+        asked = msgspec.msgpack.encode(tables)
+        answers = self._asked("survey", roots, asked)
+        return [msgspec.msgpack.decode(answer, type=Outside) async for answer in answers]
+
+    async def shared(
+        self, referrers: Sequence[Referrer], roots: Roots, paths: Sequence[str]
+    ) -> Shared:
+        """Those of these files that these tables refer to."""
+        asked = msgspec.msgpack.encode(referrers), msgspec.msgpack.encode(paths)
+        [answer] = [answer async for answer in self._asked("shared", roots, *asked)]
+        return msgspec.msgpack.decode(answer, type=Shared)
+
+    async def _asked(self, job: str, roots: Roots, *asked: bytes) -> AsyncGenerator[bytes]:
+        """The answers without the signs of life between them."""
+        files, where = pickle.dumps(self._files_below(roots)), msgspec.msgpack.encode(roots)
+        async with aclosing(self._pool.stream(job, files, where, *asked)) as answers:
+            async for answer in answers:
+                if answer:
+                    yield answer
