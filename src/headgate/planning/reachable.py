@@ -102,16 +102,29 @@ class Walk:
         return (self._table.properties or {}).get("gc.enabled", "true").lower() == "false"
 
     def data(self) -> Iterator[Found]:
-        """Data and delete files. The same file may come several times."""
-        if self.keeps_data:
-            return
-        for manifest, read in _read_ahead(self._files, self._manifests()):
+        """Data and delete files, if they are the table's. The same file may come several times."""
+        if not self.keeps_data:
+            for _, found in self.content():
+                yield found
+
+    def content(
+        self, leaves_out: Callable[[str], bool] | None = None
+    ) -> Iterator[tuple[str, Found]]:
+        """Data and delete files, whoever they belong to, with the manifest that leads to them.
+
+        Every manifest is asked about once; those that are left out are not read.
+        """
+        listed = self._manifests()
+        wanted = listed if leaves_out is None else (
+            one for one in listed if not leaves_out(one.path)
+        )
+        for manifest, read in _read_ahead(self._files, wanted):
             with self._followed("manifest", manifest.path):
                 data = read()
                 if len(data) < manifest.length:  # cut between blocks, which nothing in it tells
                     raise ValueError(f"{len(data)} bytes of {manifest.length} are there")
                 for paths, sizes in columns(data, FILE_PATH, FILE_SIZE):
-                    yield Found(paths, sizes)
+                    yield manifest.path, Found(paths, sizes)
 
     def manifests(self) -> Iterator[Found]:
         """Manifests of all snapshots."""

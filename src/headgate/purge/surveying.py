@@ -1,0 +1,210 @@
+"""Finding what a table refers to outside of its own places. Runs in a child process.
+
+All snapshots are looked at. Manifests never change, so what is outside in each is remembered: a
+table with a new snapshot costs the manifests that came with it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from hashlib import blake2b
+from typing import NamedTuple, Protocol
+
+from headgate.catalog.metadata_files import unzipped
+from headgate.catalog.ports import Roots
+from headgate.errors import BadMetadata, FileMissing, Forbidden, InvalidInput, StorageUnavailable
+from headgate.limits import (
+    REFERENCE_FOLDERS_MAX,
+    REFERENCE_MANIFESTS_KNOWN_MAX,
+    REFERENCE_UNREAD_MAX,
+    WALK_SEEN_PATHS_MAX,
+)
+from headgate.planning.reachable import Unread, Walk
+from headgate.purge.surveyor import Outside, Referrer, Surveyed
+from headgate.purge.territory import Standing, Territory
+from headgate.storage.deletions import Check
+
+
+class Files(Protocol):
+    """Files as a survey reads them."""
+
+    def read(self, location: str) -> bytes:
+        """A whole file, or FileMissing."""
+        ...
+
+    def check_store(self, location: str, *, may_be_empty: bool = True) -> None:
+        """Raise StorageUnavailable if what is missing may only be out of sight."""
+        ...
+
+
+class Bounds(NamedTuple):
+    """What says which files are outside."""
+
+    roots: Roots
+    own: tuple[str, ...]
+
+
+Folders = frozenset[bytes]
+_known: dict[tuple[Bounds, str], Folders] = {}
+"""The folders outside that a manifest leads to."""
+
+
+class StaleError(Exception):
+    """A table does not refer to what it was said to."""
+
+
+class Survey:
+    """A look at all that a table refers to."""
+
+    def __init__(self, table: Surveyed, roots: Roots, files: Files) -> None:
+        self._location = table.metadata_location
+        self._bounds = Bounds(roots, table.own)
+        self._territory = Territory(roots, table.own, ())
+        self._files = files
+        self._folders: set[bytes] = set()
+        self._leading: set[str] = set()
+        """What leads outside, or is outside and leads elsewhere."""
+        self._manifests: dict[str, Folders] = {}
+        """Those that were read for the first time."""
+        self._unread: list[Unread] = []
+        self._is_repeated = False
+
+    def run(self) -> Outside:
+        """Find out. Manifests that are known are not read."""
+        for _ in self._paths():
+            pass
+        return self._outside()
+
+    def again(self, expected: bytes) -> Iterator[list[str]]:
+        """The files outside, some at a time; StaleError if they are not those of this digest."""
+        self._is_repeated = True
+        yield from self._paths()
+        if self._outside().digest != expected:
+            raise StaleError
+
+    def _paths(self) -> Iterator[list[str]]:
+        yield self._noted([self._location])
+        walk = self._begun()
+        if walk is None:
+            return
+        for kind in (walk.lists, walk.statistics, partial(walk.older, self._location)):
+            for found in kind():
+                yield self._noted(found.paths)
+        for manifest, found in walk.content(self._leaves_out):
+            paths, folders = self._sorted(found.paths)
+            if paths:
+                self._leading.add(manifest)
+                self._manifests[manifest] = self._manifests.get(manifest, Folders()) | folders
+                self._folders |= folders
+                yield paths
+        if self._is_repeated:
+            yield list(self._leading)  # manifests may be outside themselves
+        self._follow_up(walk)
+
+    def _begun(self) -> Walk | None:
+        try:
+            return Walk(unzipped(self._files.read(self._location), self._location), self._files)
+        except FileMissing:
+            # The table is there, so an empty disk is the wrong one.
+            self._files.check_store(self._location, may_be_empty=False)
+            self._unread.append(Unread(self._location, ""))
+        except (Forbidden, BadMetadata, InvalidInput) as error:
+            self._unread.append(Unread(self._location, error.why or error.what))
+        return None
+
+    def _leaves_out(self, manifest: str) -> bool:
+        """Whether a manifest need not be read, as it is known what it leads to."""
+        self._noted([manifest])
+        folders = _known.get((self._bounds, manifest))
+        if folders is None:
+            self._manifests.setdefault(manifest, Folders())
+            return False
+        if not folders:
+            return True
+        self._leading.add(manifest)
+        self._folders |= folders
+        return not self._is_repeated
+
+    def _follow_up(self, walk: Walk) -> None:
+        """Remember what was read; what was not is gone or damaged, if its storage answers."""
+        self._unread += walk.unread
+        for path, why in walk.unread:
+            self._manifests.pop(path, None)
+            if not why:
+                self._files.check_store(path)
+        for manifest, folders in self._manifests.items():
+            while len(_known) >= REFERENCE_MANIFESTS_KNOWN_MAX:
+                with suppress(KeyError, StopIteration, RuntimeError):  # another thread was faster
+                    del _known[next(iter(_known))]
+            _known[self._bounds, manifest] = folders
+
+    def _noted(self, paths: Sequence[str]) -> list[str]:
+        """Those of these files that are outside: they lead there themselves."""
+        outside, folders = self._sorted(paths)
+        self._leading.update(outside)
+        self._folders |= folders
+        return outside
+
+    def _sorted(self, paths: Sequence[str]) -> tuple[list[str], Folders]:
+        """Those of these files that are outside, and the folders in which they lie."""
+        outside: list[str] = []
+        folders: set[bytes] = set()
+        for path in paths:
+            folder, name = self._territory.find(path)
+            if folder.standing_of(name) is Standing.OUTSIDE:
+                outside.append(path)
+                folders.add(folder.key)
+        return outside, Folders(folders)
+
+    def _outside(self) -> Outside:
+        is_anywhere = len(self._folders) > REFERENCE_FOLDERS_MAX
+        unread = sorted({one.path for one in self._unread})
+        digest = blake2b(digest_size=16)
+        for leads, paths in ((b"+", sorted(self._leading)), (b"?", unread)):
+            for path in paths:
+                digest.update(leads + path.encode(errors="replace") + b"\0")
+        return Outside(
+            folders=() if is_anywhere else tuple(sorted(self._folders)),
+            is_anywhere=is_anywhere,
+            digest=digest.digest(),
+            unread=tuple(unread[:REFERENCE_UNREAD_MAX]),
+        )
+
+
+def survey(table: Surveyed, roots: Roots, files: Files) -> Outside:
+    """What a table refers to outside of its own places."""
+    try:
+        return Survey(table, roots, files).run()
+    except StorageUnavailable as error:
+        raise StorageUnavailable(
+            f"it is not known which files {table.metadata_location} refers to",
+            why=f"{error.what}: {error.why}" if error.why else error.what,
+            fix="Make its storage readable, or drop that table; files it may need are not deleted",
+        ) from error
+
+
+def referred(
+    referrers: Sequence[Referrer],
+    territory: Territory,
+    source: tuple[Roots, Files],
+    check: Check,
+    wanted: Callable[[Standing], bool],
+) -> set[int]:
+    """The files that these tables refer to and that are `wanted` in a territory, as hashes of their
+    folders and names; StaleError if a table has changed."""
+    roots, files = source
+    found: set[int] = set()
+    for referrer in referrers:
+        for paths in Survey(referrer.table, roots, files).again(referrer.digest):
+            check()
+            for path in paths:
+                folder, name = territory.find(path)
+                if wanted(folder.standing_of(name)):
+                    found.add(hash((folder.key, name)))
+            if len(found) > WALK_SEEN_PATHS_MAX:
+                raise StorageUnavailable(
+                    f"more than {WALK_SEEN_PATHS_MAX:,} files are needed by other tables",
+                    why=f"so many cannot be remembered; one is {referrer.table.metadata_location}",
+                    fix="Drop those tables too, or cancel the job: then all files stay",
+                )
+    return found
