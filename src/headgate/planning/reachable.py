@@ -114,11 +114,14 @@ class Walk:
 
         Every manifest is asked about once; those that are left out are not read.
         """
-        listed = self._manifests()
-        wanted = listed if leaves_out is None else (
-            one for one in listed if not leaves_out(one.path)
+        listed = self.every_manifest()
+        yield from self.content_of(
+            listed if leaves_out is None else (one for one in listed if not leaves_out(one.path))
         )
-        for manifest, read in _read_ahead(self._files, wanted):
+
+    def content_of(self, manifests: Iterable[Listed]) -> Iterator[tuple[str, Found]]:
+        """The same, of these manifests."""
+        for manifest, read in _read_ahead(self._files, manifests):
             with self._followed("manifest", manifest.path):
                 data = read()
                 if len(data) < manifest.length:  # cut between blocks, which nothing in it tells
@@ -128,7 +131,7 @@ class Walk:
 
     def manifests(self) -> Iterator[Found]:
         """Manifests of all snapshots."""
-        found = self._manifests()
+        found = self.every_manifest()
         while some := list(islice(found, WALK_BATCH_PATHS)):
             yield Found([one.path for one in some], [one.length for one in some])
 
@@ -149,7 +152,8 @@ class Walk:
         log = self._table.metadata_log or []
         yield from _unsized(one.metadata_file for one in log if one.metadata_file != location)
 
-    def _manifests(self) -> Iterator[Listed]:
+    def every_manifest(self) -> Iterator[Listed]:
+        """Manifests of all snapshots, as lists know them; each once."""
         seen = Seen()
         self.listed = 0
         for one, read in _read_ahead(self._files, self._lists()):
