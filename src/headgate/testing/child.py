@@ -31,7 +31,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                start_new_session=True,
+                process_group=0,  # and in our session: Linux shares cores between sessions
             )
 
     @property
