@@ -41,3 +41,12 @@ def test_what_a_thread_starts_steps_back_with_it() -> None:
     thread.start()
     thread.join()
     assert policies == [os.SCHED_IDLE]
+
+
+def test_where_threads_have_no_policy_the_process_is_nice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """macOS knows no idle threads."""
+    asked: list[int] = []
+    monkeypatch.delattr(os, "SCHED_IDLE", raising=False)
+    monkeypatch.setattr(os, "nice", asked.append)
+    step_back()
+    assert asked == [19]
