@@ -43,6 +43,20 @@ LOG_PAUSE_SECONDS = 0.005  # after each read of such a look: nobody waits for it
 LOG_MARKS = 32  # places in the log of a pointer that are remembered, about
 CURSOR_BYTES_MAX = 4 << 20  # far more than 10,000 catalogs take
 
+# Sweeps
+SWEEP_GRACE_SECONDS = 3 * 3_600
+SWEEP_GRACE_SECONDS_MIN = 300
+SWEEP_INTERVAL_SECONDS = 86_400
+SWEEP_SECONDS_MAX = 366 * 86_400  # of any time that can be set
+SWEEP_LOOK_SECONDS = 3_600.0  # between looks whether it is time
+SWEEP_LEASE_SECONDS = 30.0  # that nobody else sweeps after a run was killed
+SWEEP_PAGES_AT_ONCE = 32  # of an index, that are read and looked at while others wait
+SWEEP_DELETES_AT_ONCE = 200
+SWEEP_PAUSE_SECONDS = 0.002  # of a server after each step: those whom it serves go first
+SWEEP_RUNS_KEPT = 100
+SWEEP_FAILURES_KEPT = 10  # of one run
+SWEEP_FAILURE_CHARS_MAX = 300
+
 # Audit
 AUDIT_GATHER_SECONDS = 0.1  # what is decided within is written at once
 AUDIT_WAITING_MAX = 100_000  # decisions that are not written yet
@@ -246,6 +260,39 @@ GIVE_UP_SECONDS = 1.0  # for their answers, when they were ended
 CLOSE_SECONDS = 2.0  # for closing the application; then a process ends itself, whatever it does
 STOP_SECONDS = 9.0  # then a process that has not ended is killed
 
+# Pipelines
+JAVA_SECONDS_MAX = 60.0  # to say what it is made of, on a busy machine
+JAR_SECONDS_MAX = 60.0  # without a byte of a download
+SPARK_CONNECT_SECONDS = 10.0  # for a master to take a connection
+SPARK_START_SECONDS_MAX = 300.0
+SPARK_EXECUTOR_SECONDS_MAX = 120.0  # that a cluster may take to give a pipeline its first one
+SPARK_LOG_TAIL_BYTES = 65_536
+SPARK_TASKS_PER_CORE = 4  # of a shuffle on one machine
+PIPELINE_CONNECTIONS_MAX = 32  # to the server, of one process
+PIPELINE_CONNECT_SECONDS = 10.0
+PIPELINE_REQUEST_SECONDS_MAX = 120.0  # without a byte of an answer
+PIPELINE_RETRY_SECONDS_MAX = 60.0  # a server may restart meanwhile
+PIPELINE_PAUSE_SECONDS_MIN = 0.1
+PIPELINE_PAUSE_SECONDS_MAX = 10.0
+REPORT_BAR_SECONDS = 0.25  # between two looks of a bar
+REPORT_LINE_SECONDS = 5.0  # between two lines where there is no terminal
+SPARK_FILES_PER_JOB = (
+    1_000_000  # of a purge: each of them is deleted once, and all are counted then
+)
+SPARK_FILES_PER_TASK = 5_000  # of a purge: nothing else stops a task that its driver does not see
+SPARK_FEW_FILES = 1_000  # that the driver of a purge deletes by itself
+SPARK_LOOK_SECONDS = 0.5  # between two looks at a Spark job
+SPARK_REPORT_SECONDS = 1.0  # between two reports of a purge to the server
+MANIFEST_ENTRY_BYTES = 100  # at least: how many are in a manifest whose list does not say it
+ORPHANS_AGE_MS = 3 * 86_400_000  # of files that nobody refers to, before they are called orphans
+ORPHANS_AGE_MS_MIN = 86_400_000  # who writes for longer before a commit is rare
+ORPHANS_TASKS_MAX = 64  # of one step
+ORPHANS_PARTS_MAX = 64  # that a listing is divided into, where there are folders
+ORPHANS_MANIFESTS_PER_TASK = 8
+ORPHANS_ROWS_AT_ONCE = 10_000  # that an executor gives back
+ORPHANS_CHECKED_AT_ONCE = 100_000  # between two looks at the catalog
+ORPHANS_FAILURES_SHOWN = 100  # in a summary
+
 assert PAGE_MERGED_BYTES_MAX > 2 * PAGE_MERGE_BELOW_BYTES
 assert PAGE_BYTES_MAX + INDEX_KEY_BYTES_MAX + INDEX_VALUE_BYTES_MAX < ROW_BYTES_MAX
 assert ROOTS_BYTES_MAX + CHANGES_INLINE_BYTES_MAX < ROW_BYTES_MAX
@@ -256,3 +303,4 @@ assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0
 assert BODY_BYTES_MIN < SHORT_BODY_BYTES_MAX < BODY_BYTES_MAX
 assert BODY_SECONDS_MAX < REQUEST_SECONDS_MAX
 assert FINISH_SECONDS + GIVE_UP_SECONDS + CLOSE_SECONDS < STOP_SECONDS
+assert PIPELINE_REQUEST_SECONDS_MAX > REQUEST_SECONDS_MAX

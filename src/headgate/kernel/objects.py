@@ -111,6 +111,10 @@ class ObjectTypes:
             self._decoders[name] = FieldDecoder(cls)
             self._names[cls] = name
 
+    def knows(self, name: str) -> bool:
+        """Whether objects of this type can be read."""
+        return name in self._decoders
+
     def name_of(self, value: Stored | Foreign) -> str:
         """The registered name of this value's type."""
         name = self._names.get(type(value))

@@ -211,6 +211,14 @@ def test_names_and_types_are_registered_once(twice: list[ObjectType]) -> None:
         ObjectTypes(twice)
 
 
+def test_a_program_knows_the_types_that_it_registered() -> None:
+    """By their names, and no others."""
+    types = ObjectTypes([ObjectType("v1", Older)])
+
+    assert types.knows("v1")
+    assert not types.knows("v2")
+
+
 def test_an_unregistered_type_cannot_be_stored() -> None:
     """The error names the class."""
     with pytest.raises(BadName, match="Newer cannot be stored"):

@@ -1,0 +1,202 @@
+"""Mark and sweep, by one process: what no pointer leads to any more is deleted.
+
+The order is what makes it safe. First the time is fixed: whatever is younger than the grace before
+it is left alone. Then the list of realms is read, then their pointers, then all that these lead to,
+now and at the beginning of the grace. Only then rows are scanned. A row that is old and that
+nothing led to at either time is dead, and what is dead never lives again; so it does no harm if a
+run takes long, is killed, or runs beside another.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from headgate.catalog.references import References
+from headgate.errors import HeadgateError, Unavailable
+from headgate.kernel.kernel import Kernel
+from headgate.kernel.records import ScannedRow
+from headgate.kernel.system import SYSTEM_REALM
+from headgate.limits import PURGE_ROWS_PER_CALL
+from headgate.maintenance.commits import KeptCommits
+from headgate.maintenance.deleting import Deletions
+from headgate.maintenance.extent import SWEPT, Extent, is_forgotten
+from headgate.maintenance.id_sets import IdSet
+from headgate.maintenance.judging import Verdict, judge
+from headgate.maintenance.live import Survey, survey
+from headgate.maintenance.marks import marks
+from headgate.maintenance.runs import Counts
+
+
+class Live(NamedTuple):
+    """What lives in a realm."""
+
+    ids: IdSet
+    commits: KeptCommits
+
+
+class Sweep:
+    """One run, step by step."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        references: References,
+        extent: Extent,
+        cutoff_ms: int,
+        rest: Callable[[], Awaitable[None]],
+        *,
+        is_dry: bool = False,
+    ) -> None:
+        self.counts = Counts()
+        self.failures: list[str] = list(extent.left)
+        self.phase = ""
+        self._kernel = kernel
+        self._references = references
+        self._extent = extent
+        self._cutoff_ms = cutoff_ms
+        self._rest = rest
+        """Is called again and again: gives way to others, and raises if there is to be an end."""
+        self._is_dry = is_dry
+        self._deletions = Deletions(kernel.store, self.counts, is_dry=is_dry)
+        self._changes: dict[str, list[ScannedRow]] = {}
+        self._forgotten: set[str] = set()
+
+    async def run(self) -> None:
+        """All of it."""
+        await self.purge()
+        live: dict[str, Live] = {}
+        for realm in self._extent.sweep:
+            found = await self.survey(realm)
+            if found is not None:
+                marked = await self._marked(realm, found)
+                if marked is not None:
+                    live[realm] = marked
+        await self._scan(live)
+        await self.forget(self._forgotten)
+
+    async def purge(self) -> None:
+        """Delete the data of realms that are to be purged, in bulk."""
+        self.phase = "purging realms"
+        for realm in self._extent.purge:
+            if not self._is_dry:
+                await self._purge(realm)
+
+    async def survey(self, realm: str) -> Survey | None:
+        """Look at the heads of a realm, and delete pointers that nobody needs; None if it cannot be
+        swept."""
+        self.phase = f"looking at realm {realm}"
+        try:
+            found = await survey(self._kernel, self._references, realm, self._cutoff_ms)
+            if found.dead and not self._is_dry:
+                await self._kernel.backend.delete_pointers(found.dead)
+            self.counts.pointers_deleted += len(found.dead)
+        except HeadgateError as error:
+            await self._cannot_sweep(realm, error)
+            return None
+        await self._rest()
+        return found
+
+    async def forget(self, realms: set[str]) -> None:
+        """Delete what is left of realms that are not listed any more."""
+        self.phase = "deleting what is left of deleted realms"
+        for realm in sorted(realms):
+            while not self._is_dry and await self._is_unlisted(realm):
+                deleted = await self._kernel.backend.delete_realm(realm, PURGE_ROWS_PER_CALL)
+                self.counts.rows_deleted += deleted
+                await self._rest()
+                if not deleted:
+                    break
+
+    async def end_changes(self, realm: str, commits: KeptCommits, rows: list[ScannedRow]) -> None:
+        """Delete those changes that belong to no commit."""
+        store, by_id = self._kernel.store, {row.id for row in rows}
+        orphans = set(await commits.orphans(store, realm, by_id))
+        for row in rows:
+            if row.id in orphans:
+                self._deletions.add(row)
+            else:
+                self.counts.live += 1
+        await self._flush()
+
+    async def _purge(self, realm: str) -> None:
+        before = self.counts.rows_deleted
+
+        def progress(deleted: int) -> None:
+            self.counts.rows_deleted = before + deleted
+
+        try:
+            await self._kernel.realms.purge(realm, progress)
+            self.counts.realms_purged += 1
+        except HeadgateError as error:
+            self._fail(f"realm {realm} is not purged: {error}", error)
+        await self._rest()
+
+    async def _marked(self, realm: str, found: Survey) -> Live | None:
+        """All that lives in a realm; None if it cannot be told."""
+        self.phase = f"marking realm {realm}"
+        ids = IdSet()
+        try:
+            for outlined in found.outlines:
+                ids.add(outlined.ids)
+                async for some in marks(self._kernel.store, self._references, outlined, set()):
+                    ids.add(some)
+                    await self._rest()
+        except HeadgateError as error:
+            await self._cannot_sweep(realm, error)
+            return None
+        await ids.sort()
+        self.counts.realms += 1
+        self.counts.marked += len(ids)
+        return Live(ids, found.commits)
+
+    async def _scan(self, live: dict[str, Live]) -> None:
+        """Look at all rows of the database, and delete those that are dead."""
+        self.phase = "scanning"
+        async for batch in self._kernel.backend.scan_rows():
+            for row in batch:
+                self._judge(row, live.get(row.realm))
+                if self._deletions.is_full:
+                    await self._flush()
+            self.counts.scanned += len(batch)
+            await self._rest()
+        await self._flush()
+        for realm, rows in self._changes.items():
+            await self.end_changes(realm, live[realm].commits, rows)
+
+    def _judge(self, row: ScannedRow, live: Live | None) -> None:
+        counts = self.counts
+        if live is None:
+            counts.left += 1
+            if self._extent.is_whole and is_forgotten(row.realm, self._extent, self._cutoff_ms):
+                self._forgotten.add(row.realm)
+            return
+        match judge(row, self._cutoff_ms, live.ids, self._kernel.store.types.knows):
+            case Verdict.LIVE:
+                counts.live += 1
+            case Verdict.YOUNG:
+                counts.young += 1
+            case Verdict.UNKNOWN:
+                counts.left += 1
+            case Verdict.CHANGES:
+                self._changes.setdefault(row.realm, []).append(row)
+            case Verdict.DEAD:
+                self._deletions.add(row)
+
+    async def _flush(self) -> None:
+        await self._rest()
+        await self._deletions.flush()
+
+    async def _is_unlisted(self, realm: str) -> bool:
+        """Whether a realm is not there now either: an import may have brought it back."""
+        return realm not in {one.id for one in await self._kernel.realms.list()}
+
+    async def _cannot_sweep(self, realm: str, error: HeadgateError) -> None:
+        """Remember why a realm is left alone, unless somebody began to purge it meanwhile."""
+        now = {one.id: one.state for one in await self._kernel.realms.list()}
+        if realm == SYSTEM_REALM or now.get(realm) in SWEPT:
+            self._fail(f"realm {realm} is not swept: {error}", error)
+
+    def _fail(self, words: str, error: HeadgateError) -> None:
+        """Remember what is left alone; if nothing else can work either, that is the end."""
+        if isinstance(error, Unavailable):
+            raise error
+        self.failures.append(words)
