@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
-from pyspark.sql import SparkSession
 
 from headgate.testing.headgate_server import HeadgateServer
-from headgate.testing.spark_session import spark_session
 
 JSON_LOG = ("--set", "log.format=json", "--set", "log.level=info")
 _numbers = itertools.count(1)
@@ -55,10 +53,3 @@ def _namespace(catalog: RestCatalog) -> str:
     name = f"space{next(_numbers)}"
     catalog.create_namespace(name)
     return name
-
-
-@pytest.fixture(name="spark", scope="session")
-def _spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The one Spark of a whole run."""
-    with spark_session(tmp_path_factory.mktemp("spark")) as session:
-        yield session

@@ -19,9 +19,10 @@ from headgate.settings.urls import sqlite_file
 
 T = TypeVar("T")
 
-# HEADGATE_FULL belongs to the test command; an orchestrator with a service called "headgate" hands
+# HEADGATE_FULL belongs to the test command, HEADGATE_TOKEN and its like to pipelines, which are
+# clients; an orchestrator with a service called "headgate" hands
 # HEADGATE_SERVICE_HOST, HEADGATE_PORT_8181_TCP and their like to every container.
-_NOT_OURS = re.compile(r"HEADGATE_(FULL|SERVICE_.*|PORT(_.*)?)")
+_NOT_OURS = re.compile(r"HEADGATE_(FULL|TOKEN|USER|PASSWORD|SERVICE_.*|PORT(_.*)?)")
 _BY_NAME = {name: setting for setting in SETTINGS for name in (setting.name, *setting.aliases)}
 _BY_VARIABLE = {setting.variable: setting for setting in SETTINGS}
 

@@ -35,9 +35,6 @@ CLASS_PATH = (
 )
 """group:artifact:version[:classifier]; what these need in turn comes along."""
 
-SPARK_RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
-SPARK_RUNTIME_SHA256 = "3123c3798af642dd537230923548e013ef41cc28b6626e5225808cf5670a0f82"
-
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 FETCH_SECONDS_MAX = 280.0
 
@@ -49,20 +46,10 @@ def java() -> str:
 
 def class_path() -> str:
     """A class path with Iceberg's compatibility kit and its reference server."""
-    return str(_fetched("kit", CLASS_PATH, transitive=True) / "*")
+    return str(_fetched("kit", CLASS_PATH) / "*")
 
 
-def spark_runtime() -> Path:
-    """Iceberg's one jar for Spark, byte for byte the one that is known to work."""
-    folder = _fetched("spark", (SPARK_RUNTIME,), transitive=False)
-    (jar,) = folder.glob("*.jar")
-    found = hashlib.sha256(jar.read_bytes()).hexdigest()
-    if found != SPARK_RUNTIME_SHA256:
-        raise RuntimeError(f"{jar} is not the jar it should be (sha256 {found}): delete {folder}")
-    return jar
-
-
-def _fetched(name: str, artifacts: tuple[str, ...], *, transitive: bool) -> Path:
+def _fetched(name: str, artifacts: tuple[str, ...]) -> Path:
     """The folder with these artifacts. It appears whole or not at all, also when two fetch."""
     digest = hashlib.sha256("\n".join((PLUGIN, *artifacts)).encode()).hexdigest()[:12]
     folder = platformdirs.user_cache_path("headgate") / "java" / f"{name}-{digest}"
@@ -71,7 +58,7 @@ def _fetched(name: str, artifacts: tuple[str, ...], *, transitive: bool) -> Path
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=folder.parent))
     try:
-        _run_maven(scratch, artifacts, transitive=transitive)
+        _run_maven(scratch, artifacts)
         (scratch / "jars").rename(folder)
     except OSError:
         if not folder.exists():  # else someone else was quicker
@@ -81,14 +68,13 @@ def _fetched(name: str, artifacts: tuple[str, ...], *, transitive: bool) -> Path
     return folder
 
 
-def _run_maven(scratch: Path, artifacts: tuple[str, ...], *, transitive: bool) -> None:
+def _run_maven(scratch: Path, artifacts: tuple[str, ...]) -> None:
     (scratch / "pom.xml").write_text(project(artifacts))
     command = [
         _find("mvn", "maven"),
         *("--quiet", "--batch-mode", "--file", str(scratch / "pom.xml")),
         f"{PLUGIN}:copy-dependencies",
         f"-DoutputDirectory={scratch / 'jars'}",
-        f"-DexcludeTransitive={'false' if transitive else 'true'}",
     ]
     done = subprocess.run(  # noqa: S603  the command is composed above
         command,

@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from headgate.testing.headgate_server import HeadgateServer
-from tests.clients.spark_sql import SparkSql
+from tests.spark.spark_sql import SparkSql
 
 # pyspark leaves the socket of each result to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")

@@ -10,7 +10,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
 from headgate.testing.headgate_server import HeadgateServer
-from tests.clients.spark_sql import SparkSql, files_below
+from tests.spark.spark_sql import SparkSql, files_below
 
 # pyspark leaves the socket of each result to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
@@ -202,7 +202,7 @@ def test_orphan_files_are_removed(sql: SparkSql, table: str) -> None:
 
 
 def test_statistics_are_computed_and_kept(sql: SparkSql, table: str) -> None:
-    """compute_table_stats and compute_partition_stats commit the files they write."""
+    """compute_table_stats commits the file it writes."""
     (path,) = sql.column(f"CALL {sql.name}.system.compute_table_stats('{table}')")
 
     assert str(path).endswith(".stats")

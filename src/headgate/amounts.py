@@ -1,0 +1,19 @@
+"""Amounts in words: sizes and times as people read them."""
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
+_STEP = 1_000
+
+
+def size(count: int) -> str:
+    """So many bytes, in three or four digits."""
+    amount, unit = float(count), 0
+    while amount >= _STEP and unit < len(_UNITS) - 1:
+        amount, unit = amount / _STEP, unit + 1
+    return f"{count} bytes" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
+
+
+def duration(ms: int) -> str:
+    """So much time, to the second."""
+    minutes, seconds = divmod(max(ms, 0) // 1_000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,0 +1,14 @@
+"""`headgate pipeline`: programs for Spark, one command each."""
+
+import click
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def pipeline(context: click.Context) -> None:
+    """Run a program on Spark, for what is too large for one process.
+
+    Needs Java and `pip install 'headgate[spark]'`.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

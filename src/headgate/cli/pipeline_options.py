@@ -1,0 +1,132 @@
+"""The options that all pipelines share, and what they are turned into."""
+
+import functools
+import traceback
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import click
+
+from headgate.cli import logs, options
+from headgate.cli.summaries import show
+from headgate.errors import BadSetting, HeadgateError
+from headgate.limits import PORT
+from headgate.pipelines.reporting import Report
+from headgate.pipelines.server import Server
+from headgate.pipelines.session import SparkOptions
+from headgate.pipelines.storage import pairs, storage_options
+
+SERVER = f"http://127.0.0.1:{PORT}"
+TOKEN, USER, PASSWORD = "HEADGATE_TOKEN", "HEADGATE_USER", "HEADGATE_PASSWORD"
+
+
+class PipelineRun(NamedTuple):
+    """What one run of a pipeline is told by the shared options."""
+
+    server: Server
+    spark: SparkOptions
+    report: Report
+    catalog: str
+    """Empty: all that the caller may use."""
+    storage: dict[str, str]
+    json: bool
+
+    def needs_catalog(self) -> str:
+        """The catalog, for pipelines that cannot do without."""
+        if not self.catalog:
+            raise BadSetting("no catalog is named", fix="Name one with --catalog")
+        return self.catalog
+
+
+def pipeline_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the shared options; it is called with a `PipelineRun` and its own options."""
+
+    @functools.wraps(command)
+    def with_run(*, debug: bool, **given: Any) -> None:  # noqa: ANN401  the options of any command
+        logs.set_up("debug" if debug else "warning", "text")
+        try:
+            command(_run(given, debug=debug), **given)
+        except HeadgateError:
+            if debug:
+                click.echo(traceback.format_exc(), err=True)
+            raise
+
+    decorated: Callable[..., None] = with_run
+    for option in reversed(OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+def _run(given: dict[str, Any], *, debug: bool) -> PipelineRun:
+    """What the shared options say; they are taken away from the others."""
+    storage = pairs(given.pop("storage"), "--storage")
+    storage_options(storage)  # what is wrong in it is said before anything starts
+    spark = SparkOptions(
+        master=given.pop("master"),
+        remote=given.pop("remote"),
+        conf=pairs(given.pop("conf"), "--conf"),
+        jar=given.pop("jar"),
+        repository=given.pop("repository"),
+        storage=storage,
+        debug=debug,
+    )
+    json = given.pop("json")
+    report = Report(is_quiet=json, show=functools.partial(show, json=json))
+    return PipelineRun(_server(given), spark, report, given.pop("catalog"), storage, json)
+
+
+def _server(given: dict[str, Any]) -> Server:
+    """Options win over the environment, which is where secrets belong."""
+    environ = options.environment()
+    token, user, password = given.pop("token"), given.pop("user"), given.pop("password")
+    if not (token or user):
+        token, user = environ.get(TOKEN, ""), environ.get(USER, "")
+    return Server(
+        given.pop("server"),
+        token=token or "",
+        user=user or "",
+        password=password or environ.get(PASSWORD, ""),
+        metalake=given.pop("metalake"),
+    )
+
+
+OPTIONS = (
+    click.option("--server", metavar="URL", default=SERVER, help=f"The server; {SERVER}."),
+    click.option("--token", metavar="TOKEN", help=f"Who you are; better: {TOKEN}."),
+    click.option("--user", metavar="NAME", help=f"The same with a password; or {USER}."),
+    click.option("--password", metavar="TEXT", help=f"Its password; better: {PASSWORD}."),
+    click.option(
+        "--metalake", metavar="NAME", default="", help="The server's default, if not given."
+    ),
+    click.option("--catalog", metavar="NAME", default="", help="The catalog to work on."),
+    click.option(
+        "--master",
+        metavar="MASTER",
+        default="local[*]",
+        help="Where Spark runs: local[*], spark://HOST:PORT, yarn, k8s://…; local[*] if not given.",
+    ),
+    click.option(
+        "--remote", metavar="URL", default="", help="A server of Spark Connect: sc://HOST:PORT."
+    ),
+    click.option(
+        "--conf", metavar="KEY=VALUE", multiple=True, help="A property of Spark; may be repeated."
+    ),
+    click.option(
+        "--jar",
+        metavar="JARS",
+        default="",
+        help="Iceberg's runtime for Spark: paths or Maven coordinates; found or downloaded else.",
+    ),
+    click.option(
+        "--repository", metavar="URL", default="", help="A Maven repository to download it from."
+    ),
+    click.option(
+        "--storage",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="How files are reached, as s3.endpoint; may be repeated. "
+        "If not given, as the server hands it out.",
+    ),
+    click.option("--json", is_flag=True, help="Print JSON, for scripts, and no progress."),
+    click.option("--debug", is_flag=True, help="Show all that Spark says."),
+)

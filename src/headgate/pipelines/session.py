@@ -1,0 +1,330 @@
+"""A Spark session for a pipeline, on any master or by Spark Connect; all that is known to go wrong
+is looked at before it starts."""
+
+import logging
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from headgate.errors import BadSetting, HeadgateError, Unavailable
+from headgate.limits import (
+    SPARK_EXECUTOR_SECONDS_MAX,
+    SPARK_LOG_TAIL_BYTES,
+    SPARK_START_SECONDS_MAX,
+    SPARK_TASKS_PER_CORE,
+)
+from headgate.pipelines.failures import as_ours, translated, words_of
+from headgate.pipelines.names import ALIAS
+from headgate.pipelines.prerequisites import (
+    check_connect,
+    check_java,
+    check_master,
+    check_pyspark,
+    check_remote,
+    cores,
+    is_local,
+)
+from headgate.pipelines.runtime_jar import runtime_jars
+from headgate.pipelines.server import DELEGATION, VENDED, Server
+from headgate.pipelines.storage import iceberg_properties, is_s3
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CATALOG_CLASS = "org.apache.iceberg.spark.SparkCatalog"
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+LOOPBACK = "127.0.0.1"
+PINNED = {
+    "spark.log.level": "ERROR",
+    "spark.redaction.regex": "(?i)secret|password|token|access[.-]?key|authorization",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+T = TypeVar("T")
+
+
+class SparkOptions(msgspec.Struct, frozen=True):
+    """Which Spark, and what it is told."""
+
+    master: str = "local[*]"
+    remote: str = ""
+    """sc://host:port of Spark Connect; then the master is not used."""
+    conf: dict[str, str] = {}
+    """Properties of Spark, which win over ours."""
+    jar: str = ""
+    """Paths or Maven coordinates, by commas; empty: found or downloaded."""
+    repository: str = ""
+    """Of Maven, to download from; empty: as the user's settings of Maven say, else Central."""
+    storage: dict[str, str] = {}
+    """What Iceberg in Spark needs to reach files, if the server does not hand it out."""
+    debug: bool = False
+    """Whether all that Spark says is shown."""
+
+    def __repr__(self) -> str:
+        return f"SparkOptions(master={self.master!r}, remote={self.remote!r})"  # keys may be in it
+
+
+@contextmanager
+def spark_session(
+    options: SparkOptions,
+    name: str,
+    server: Server | None = None,
+    catalog: str = "",
+    *,
+    iceberg: bool = False,
+) -> Iterator["SparkSession"]:
+    """A session for one pipeline, stopped in the end. Failures of Spark come out as ours.
+
+    With `iceberg` the session knows the catalog of the server as `hg`, and tables of Iceberg by
+    their metadata. A session that already runs in this process is used, in a session of its own
+    beside it, and not stopped: a JVM is started with its jars and takes no others later.
+    """
+    check_pyspark()
+    with translated():
+        if options.remote:
+            check_options(options)
+            with _connected(options) as session:
+                _add(session, options, server, catalog, iceberg=iceberg)
+                yield session
+        elif (running := _running()) is not None:
+            _check_extensions(running, iceberg=iceberg)
+            session = running.newSession()
+            _add(session, options, server, catalog, iceberg=iceberg)
+            yield session
+        else:
+            check_options(options)
+            jars = _jars(options, server, catalog) if iceberg else []
+            with _started(options, name, jars) as session:
+                _add(session, options, server, catalog, iceberg=iceberg)
+                yield session
+
+
+def check_options(options: SparkOptions) -> None:
+    """Refuse what Spark could not start with, and a master that is not there."""
+    check_pyspark()
+    if options.remote:
+        check_connect()
+        check_remote(options.remote)
+    else:
+        check_master(options.master)
+        check_java(os.environ)
+
+
+def add_catalog(
+    session: "SparkSession", name: str, server: Server, catalog: str, more: Mapping[str, str]
+) -> None:
+    """Let a session know a server's catalog, as whoever the server is asked by; purges are left to
+    the server, and nothing is served from memory."""
+    properties = {
+        "uri": server.iceberg_url,
+        "warehouse": server.warehouse(catalog),
+        "cache-enabled": "false",
+        "rest-catalog-purge": "true",
+        "rest-metrics-reporting-enabled": "false",
+    }
+    if server.authorization:
+        properties["header.Authorization"] = server.authorization
+    set_catalog(session, name, {**properties, **more})
+
+
+def set_catalog(session: "SparkSession", name: str, properties: Mapping[str, str]) -> None:
+    """Let a session know a REST catalog by a name it has not had. Secrets are set this way and not
+    when Spark starts: a JVM's command line is there for everybody to read."""
+    prefix = f"spark.sql.catalog.{name}"
+    session.conf.set(prefix, CATALOG_CLASS)
+    for option, text in {"type": "rest", **properties}.items():
+        session.conf.set(f"{prefix}.{option}", text)
+
+
+def settings(options: SparkOptions, jars: list[Path], folder: Path) -> dict[str, str]:
+    """What Spark is started with; what the user says wins."""
+    chosen = dict(PINNED)
+    if jars:
+        chosen["spark.jars"] = ",".join(map(str, jars))
+        chosen["spark.sql.extensions"] = EXTENSIONS
+    if is_local(options.master):
+        here = cores(options.master, os.cpu_count() or 1)
+        chosen |= {
+            "spark.driver.host": LOOPBACK,
+            "spark.driver.bindAddress": LOOPBACK,
+            "spark.local.dir": str(folder),
+            "spark.sql.shuffle.partitions": str(SPARK_TASKS_PER_CORE * here),
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        }
+    return chosen | options.conf
+
+
+def _add(
+    session: "SparkSession",
+    options: SparkOptions,
+    server: Server | None,
+    catalog: str,
+    *,
+    iceberg: bool,
+) -> None:
+    if iceberg and server is not None and catalog:
+        own = iceberg_properties(options.storage)
+        vended = {} if own else {f"header.{DELEGATION}": VENDED}
+        add_catalog(session, ALIAS, server, catalog, own | vended)
+
+
+def _jars(options: SparkOptions, server: Server | None, catalog: str) -> list[Path]:
+    location = server.catalog(catalog).location if server is not None and catalog else ""
+    s3 = is_s3(location) or any(name.startswith("s3.") for name in options.storage)
+    return runtime_jars(options.jar, options.repository, s3=s3)
+
+
+@contextmanager
+def _started(options: SparkOptions, name: str, jars: list[Path]) -> Iterator["SparkSession"]:
+    """A JVM of our own, with all it writes in a folder that goes with it."""
+    folder = Path(tempfile.mkdtemp(prefix="headgate-spark-"))
+    try:
+        session = _start(options, name, settings(options, jars, folder), folder / "log")
+        try:
+            yield session
+        finally:
+            with suppress(Exception):  # it may have died, and whoever waits wants to hear of that
+                session.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(options: SparkOptions, name: str, conf: dict[str, str], log: Path) -> "SparkSession":
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else it is `python3` of the PATH
+    if is_local(options.master):
+        os.environ["SPARK_LOCAL_IP"] = LOOPBACK  # else Spark looks for an address of its own
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    told = SparkConf().setMaster(options.master).setAppName(f"headgate {name}")
+    told.setAll(list(conf.items()))
+    timer = threading.Timer(SPARK_START_SECONDS_MAX, _end_gateway)
+    timer.daemon = True
+    timer.start()
+    try:
+        if SparkContext._gateway is None:  # noqa: SLF001  there is no other way to catch its output
+            with log.open("wb") as output:
+                own = {} if options.debug else {"stdout": output, "stderr": output}
+                gateway = launch_gateway(told, own)  # type: ignore[no-untyped-call]
+            SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001  the same
+        session = SparkSession.builder.config(conf=told).getOrCreate()
+    except Exception as error:
+        raise _not_started(options, error, log) from error
+    finally:
+        timer.cancel()
+    if not is_local(options.master):
+        _await_executors(session, options.master)
+    return session
+
+
+def _end_gateway() -> None:
+    """Spark does not start: end the JVM, so that nobody waits for it any longer."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001  its JVM
+    if process is not None:
+        process.kill()
+
+
+def _not_started(options: SparkOptions, error: Exception, log: Path) -> HeadgateError:
+    said = ""
+    if log.exists():
+        said = log.read_bytes()[-SPARK_LOG_TAIL_BYTES:].decode(errors="replace")
+    known = as_ours(error)
+    why = words_of(said) if "JAVA_GATEWAY_EXITED" in str(error) and said else ""
+    return Unavailable(
+        f"Spark did not start on {options.master}",
+        why=why or (known.why or known.what if known else str(error)),
+        fix="--debug shows all that it says",
+    )
+
+
+def _await_executors(session: "SparkSession", master: str) -> None:
+    """Run something tiny: a cluster without room would let a pipeline wait for ever."""
+    timer = threading.Timer(SPARK_EXECUTOR_SECONDS_MAX, session.sparkContext.cancelAllJobs)
+    timer.daemon = True
+    timer.start()
+    try:
+        session.range(1).count()
+    except Exception as error:
+        session.stop()
+        raise Unavailable(
+            f"{master} gives this pipeline no executor",
+            why=f"none came within {SPARK_EXECUTOR_SECONDS_MAX:.0f} s",
+            fix="Check that it has workers with free cores and memory, and spark.executor.memory",
+        ) from error
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def _connected(options: SparkOptions) -> Iterator["SparkSession"]:
+    """A session of a server of Spark Connect."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.remote(options.remote)
+    session = builder.config(map=dict(options.conf)).getOrCreate()
+    try:
+        version = _within(SPARK_START_SECONDS_MAX, lambda: session.version, options.remote)
+        logging.getLogger(__name__).debug("Spark Connect %s", version)
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+        yield session
+    finally:
+        with suppress(Exception):
+            session.stop()
+
+
+def _within(seconds: float, work: Callable[[], T], who: str) -> T:
+    """What comes of this, if it comes in time."""
+    found: list[T] = []
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except Exception as error:  # noqa: BLE001  raised again below
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if failed:
+        raise failed[0]
+    if not found:
+        raise Unavailable(
+            f"Spark Connect does not answer at {who}",
+            why=f"nothing came within {seconds:.0f} s",
+            fix="Check that it is a server of Spark Connect",
+        )
+    return found[0]
+
+
+def _running() -> "SparkSession | None":
+    """The session that this process already has."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    has_one = SparkContext._active_spark_context is not None  # noqa: SLF001  do not start one
+    return SparkSession.builder.getOrCreate() if has_one else None
+
+
+def _check_extensions(session: "SparkSession", *, iceberg: bool) -> None:
+    chosen: Any = session.conf.get("spark.sql.extensions", "")
+    if iceberg and EXTENSIONS not in (chosen or ""):
+        raise BadSetting(
+            "the Spark session of this program cannot be used",
+            why="it was started without Iceberg's extensions and jar",
+            fix="Stop it first, or start it with both",
+        )
