@@ -87,6 +87,12 @@ class JobRow(Stored, frozen=True):
     """Of the worker that has it: nobody takes it earlier, whatever its own settings are."""
     kept: int = 0
     """Files that stay because other tables refer to them."""
+    takeovers: int = 0
+    """How many workers in a row fell silent with it, and none got further than those before."""
+    reached: int = 0
+    """How far they got: files that are dealt with, and a stage that is done."""
+    taken_from: str = ""
+    """The last of them."""
 
 
 PURGE_TYPES = (ObjectType("purge-job", JobRow),)
@@ -183,6 +189,8 @@ def new_row() -> JobRow:
 def claimed(row: JobRow | None, owner: str, now_ms: int, lease_ms: int = 0) -> JobRow:
     """A worker begins an attempt, or goes on with that of a worker that is gone."""
     row = row or new_row()
+    if row.state == State.RUNNING:
+        row = _taken_over(row)
     return msgspec.structs.replace(
         row,
         state=State.RUNNING,
@@ -195,6 +203,28 @@ def claimed(row: JobRow | None, owner: str, now_ms: int, lease_ms: int = 0) -> J
         claimed_deleted=row.deleted,
         lease_ms=lease_ms,
     )
+
+
+def _taken_over(row: JobRow) -> JobRow:
+    """The worker of a job fell silent. Servers may die as often as they like while the job gets
+    on; but a job that ends whoever has it would go round for ever."""
+    reached = _reach(row)
+    return msgspec.structs.replace(
+        row,
+        takeovers=0 if reached > row.reached else row.takeovers + 1,
+        reached=max(reached, row.reached),
+        taken_from=row.owner,
+    )
+
+
+def _reach(row: JobRow) -> int:
+    """How far a job is. After a takeover files are counted anew, so it may go back."""
+    return row.deleted + row.missing + row.kept + bool(row.stages_done)
+
+
+def is_deadly(row: JobRow, terms: JobTerms) -> bool:
+    """Whether so many workers fell silent with a job that no other one should try it."""
+    return row.takeovers >= terms.max_attempts
 
 
 def alive(row: JobRow, now_ms: int) -> JobRow:
@@ -240,7 +270,7 @@ def stage_ended(row: JobRow, stage: str, tally: Tally) -> JobRow:
 
 def postponed(row: JobRow, why: str, now_ms: int, terms: JobTerms, chance: float) -> JobRow:
     """An attempt failed: another one follows later, or none if there were enough."""
-    last = row.attempts >= terms.max_attempts
+    last = row.attempts >= terms.max_attempts or is_deadly(row, terms)
     pause_ms = min(terms.backoff_max_ms, terms.backoff_base_ms * 2 ** max(row.attempts - 1, 0))
     return msgspec.structs.replace(
         row,
@@ -303,6 +333,7 @@ def redriven(row: JobRow | None, now_ms: int = 0) -> JobRow:
         row,
         state=State.PENDING,
         attempts=0,
+        takeovers=0,
         next_attempt_ms=0,
         updated_ms=max(now_ms, row.updated_ms),
     )

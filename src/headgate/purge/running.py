@@ -18,8 +18,10 @@ from headgate.purge.finishing import finish
 from headgate.purge.jobs import (
     ENDED,
     JobRow,
+    JobTerms,
     State,
     given_up,
+    is_deadly,
     postponed,
     released,
     succeeded,
@@ -83,6 +85,7 @@ class Runner:
             found = await self._queue.find(live)
             if found is None:
                 raise JobGoneError
+            _check_survivable(lease, self.terms)
             await self._with_heartbeat(found, attempt)
         except JobGoneError:
             return await self._forget(lease)
@@ -223,3 +226,15 @@ class Runner:
 
 def _begin(live: LiveJob) -> Callable[[Draft], bool]:
     return lambda draft: begin_job(draft, live.id) is not None
+
+
+def _check_survivable(lease: Lease, terms: JobTerms) -> None:
+    """Refuse a job with which worker after worker fell silent: it may be what ends them."""
+    row, id = lease.row, lease.live.id
+    if is_deadly(row, terms):
+        raise Unavailable(
+            f"{row.takeovers} workers in a row fell silent and deleted nothing more",
+            why=f"this job may end its workers; the last was {row.taken_from}",
+            fix="Look there for a process that was killed, most likely for want of memory; then "
+            f"run `headgate jobs retry {id}`",
+        )

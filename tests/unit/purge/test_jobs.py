@@ -53,6 +53,19 @@ def test_going_on_for_a_worker_that_is_gone_is_no_new_attempt() -> None:
     assert row.attempts == 1
 
 
+def test_who_only_finds_what_was_known_gets_no_further() -> None:
+    """Files that were missing before are counted anew by each worker; a stage that is done is
+    something new."""
+    row = claimed(running(deleted=5, missing=2), "host:2", 2_000)
+    assert row.takeovers == 0
+    for missing in (0, 1, 2):
+        row = claimed(msgspec.structs.replace(row, missing=missing), "host:3", 3_000)
+    assert (row.takeovers, row.taken_from) == (3, "host:3")
+
+    row = claimed(msgspec.structs.replace(row, stages_done=LEAVES), "host:4", 4_000)
+    assert row.takeovers == 0
+
+
 @pytest.mark.parametrize(("chance", "shares"), [(0.0, 0.5), (0.5, 1.0), (0.99, 1.49)])
 def test_pauses_double_up_to_a_limit_and_are_left_to_chance(chance: float, shares: float) -> None:
     """Jobs that failed together are not tried again together."""
