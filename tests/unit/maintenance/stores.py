@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from headgate.catalog.entities import CATALOG_TYPES
 from headgate.catalog.references import (
     NOTHING,
     REFERENCES,
@@ -22,7 +23,7 @@ from headgate.testing.kernels import THING_TYPE, Rig, Thing
 
 POINTER = "root"
 THINGS, ROWS, PLAIN = "things", "rows", "plain"
-TYPES = (THING_TYPE, *MAINTENANCE_TYPES)
+TYPES = (THING_TYPE, *MAINTENANCE_TYPES, *CATALOG_TYPES)
 HOUR_MS = 3_600_000
 MINUTE_MS = 60_000
 
