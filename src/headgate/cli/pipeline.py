@@ -2,6 +2,9 @@
 
 import click
 
+from headgate.cli.pipeline_history import history
+from headgate.cli.pipeline_inventory import inventory
+
 
 @click.group(invoke_without_command=True)
 @click.pass_context
@@ -12,3 +15,7 @@ def pipeline(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+
+
+pipeline.add_command(history)
+pipeline.add_command(inventory)
