@@ -276,9 +276,7 @@ PIPELINE_PAUSE_SECONDS_MIN = 0.1
 PIPELINE_PAUSE_SECONDS_MAX = 10.0
 REPORT_BAR_SECONDS = 0.25  # between two looks of a bar
 REPORT_LINE_SECONDS = 5.0  # between two lines where there is no terminal
-SPARK_FILES_PER_JOB = (
-    1_000_000  # of a purge: each of them is deleted once, and all are counted then
-)
+SPARK_FILES_PER_JOB = 1_000_000  # of a purge: within one, each is deleted and counted once
 SPARK_FILES_PER_TASK = 5_000  # of a purge: nothing else stops a task that its driver does not see
 SPARK_FEW_FILES = 1_000  # that the driver of a purge deletes by itself
 SPARK_LOOK_SECONDS = 0.5  # between two looks at a Spark job

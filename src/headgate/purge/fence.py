@@ -26,7 +26,7 @@ class Fence:
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self.path = path
-        self._clock = clock
+        self.clock = clock
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
             self._memory = mmap.mmap(file, _TWICE.size)
@@ -39,9 +39,7 @@ class Fence:
 
     def check(self) -> None:
         """Raise LeaseLost if the time is over."""
-        if self._clock.seconds() >= min(
-            _TWICE.unpack_from(self._memory)
-        ):  # one may be half written
+        if self.clock.seconds() >= min(_TWICE.unpack_from(self._memory)):  # one may be half written
             raise LeaseLost(
                 "The purge was stopped",
                 why="this worker's lease on the job was not renewed in time",
@@ -62,6 +60,7 @@ def new_fence(clock: Clock) -> Iterator[Fence]:
         try:
             yield fence
         finally:
+            fence.extend(0.0)  # who still has it in memory stops too
             fence.close()
 
 

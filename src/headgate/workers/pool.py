@@ -81,7 +81,7 @@ class WorkerPool:
                 yield payload
             worker.is_free = True
         if kind == FAILED:
-            raise _error(msgspec.msgpack.decode(payload, type=Failure))
+            raise error_of(msgspec.msgpack.decode(payload, type=Failure))
         assert kind == END
 
     async def close(self) -> None:
@@ -180,7 +180,8 @@ class WorkerPool:
             ) from error
 
 
-def _error(failure: Failure) -> HeadgateError:
+def error_of(failure: Failure) -> HeadgateError:
+    """The error that a worker told of."""
     found = getattr(errors, failure.error, None)
     if isinstance(found, type) and issubclass(found, HeadgateError):
         return found(failure.what, why=failure.why, fix=failure.fix)

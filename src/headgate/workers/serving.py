@@ -19,19 +19,24 @@ NICE = 5  # where cores are few, the server's answers come first
 Job = Callable[..., Iterator[bytes]]
 
 
-def live(jobs: Mapping[bytes, Job]) -> None:
-    """Do jobs for the server that started this process."""
+def live(jobs: Mapping[bytes, Job], is_over: Callable[[], bool] = lambda: False) -> None:
+    """Do jobs for the server that started this process, until it is over."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
     os.nice(NICE)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is no answer
-    serve(jobs, sys.stdin.buffer, answers)
+    serve(jobs, sys.stdin.buffer, answers, is_over)
 
 
-def serve(jobs: Mapping[bytes, Job], requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until there are no more, or nobody reads the answers."""
+def serve(
+    jobs: Mapping[bytes, Job],
+    requests: BinaryIO,
+    answers: BinaryIO,
+    is_over: Callable[[], bool] = lambda: False,
+) -> None:
+    """Answer requests until there are no more, or nobody reads the answers, or it is over."""
     with suppress(BrokenPipeError):
-        while _serve_one(jobs, requests, answers):
+        while not is_over() and _serve_one(jobs, requests, answers):
             pass  # nothing of a request is left in memory when the next one is read
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.clock import SystemClock
 from headgate.errors import LeaseLost
-from headgate.purge.fence import PREFIX, clear_fences, new_fence, open_fence
+from headgate.purge.fence import PREFIX, Fence, clear_fences, new_fence, open_fence
 from headgate.testing.manual_clock import ManualClock
 
 CHILD = """
@@ -97,3 +97,16 @@ def test_what_a_killed_process_left_is_removed(
         assert fence.path.exists()
     assert other.exists()
     assert not left.exists()
+
+
+def test_who_still_has_a_fence_in_memory_stops_when_it_is_taken_down() -> None:
+    """Children of a child may live a little longer than it."""
+    clock = SystemClock()
+    with new_fence(clock) as fence:
+        fence.extend(clock.seconds() + 600)
+        late = Fence(fence.path, clock)
+        late.check()
+
+    with pytest.raises(LeaseLost):
+        late.check()
+    late.close()

@@ -81,6 +81,22 @@ def test_a_failure_ends_an_answer_and_not_the_worker() -> None:
     assert rest[-1] == (END, b"")
 
 
+def test_a_worker_may_end_after_an_answer() -> None:
+    """It says when it is of no use any more; what is asked then is left unread."""
+    pipe = io.BytesIO()
+    served: list[bytes] = []
+
+    def once(word: bytes) -> Iterator[bytes]:
+        served.append(word)
+        yield word
+
+    requests = io.BytesIO(request(b"once", b"a") + request(b"once", b"b"))
+    serve({b"once": once}, requests, pipe, is_over=lambda: bool(served))
+
+    assert answers(pipe) == [(ITEM, b"a"), (END, b"")]
+    assert read_request(requests) == [b"once", b"b"]
+
+
 def test_a_mistake_of_ours_is_told_with_its_traceback() -> None:
     """It is no error of the tree, so it has no name."""
     pipe = io.BytesIO()
