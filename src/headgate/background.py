@@ -23,13 +23,14 @@ from headgate.purge.jobs import JobTerms
 from headgate.purge.purgers import PurgerContext
 from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
-from headgate.purge.service import PurgeService
+from headgate.purge.service import ASYNC, PurgeService
 from headgate.purge.stages import Stages
 from headgate.purge.workers import Workers
 from headgate.server_settings import storage_options
 from headgate.settings import purge_jobs as names
 from headgate.settings.server import LOG_RETENTION
 from headgate.settings.setting import Settings
+from headgate.settings.store import BACKEND
 from headgate.storage.worker_files import WorkerFiles
 from headgate.wiring import chance, entropy
 from headgate.workers.pool import PoolOptions, WorkerPool
@@ -89,7 +90,9 @@ def cut_logs(settings: Settings, kernel: Kernel, stack: AsyncExitStack) -> LogRo
 
 
 def job_terms(settings: Settings) -> JobTerms:
-    """How jobs are worked on; BadSetting if the times contradict each other."""
+    """How jobs are worked on; BadSetting if that contradicts itself, or other settings."""
+    if purges_elsewhere(settings):
+        _check_elsewhere(settings)
     base_ms, max_ms = settings[names.PURGE_BACKOFF_BASE], settings[names.PURGE_BACKOFF_MAX]
     if base_ms > max_ms:
         raise BadSetting(
@@ -108,3 +111,22 @@ def job_terms(settings: Settings) -> JobTerms:
         backoff_max_ms=max_ms,
         completed_retention_hours=settings[names.PURGE_RETENTION],
     )
+
+
+def purges_elsewhere(settings: Settings) -> bool:
+    """Whether a server leaves all purges to other processes."""
+    return settings[names.PURGE_WORKER_THREADS] == 0
+
+
+def _check_elsewhere(settings: Settings) -> None:
+    """Refuse to leave to others what only this process can do."""
+    purger = purger_selection(settings).name
+    if purger != ASYNC:
+        why = f"with the purger {purger!r} a drop waits until the server itself has done it"
+        fix = f"Use the purger {ASYNC}, or let the server have some"
+    elif settings[BACKEND] == "memory:":
+        why = "no other process sees what is in memory:"
+        fix = "Let the server have some, or use another backend"
+    else:
+        return
+    raise BadSetting(f"{names.PURGE_WORKER_THREADS.name} cannot be 0", why=why, fix=fix)

@@ -53,6 +53,15 @@ def test_a_server_that_only_reads_says_so(tmp_path: Path) -> None:
     assert said["tables"] == "there is no catalog default.main yet"
 
 
+def test_a_server_that_leaves_purges_to_others_says_so(tmp_path: Path) -> None:
+    """Else nobody would know why files stay."""
+    alone = ("--set", "purger.async.worker-threads=0")
+    with HeadgateServer(tmp_path, *alone) as server:
+        said = lines(server)
+
+    assert said["purges"] == "left to processes of `headgate work`"
+
+
 def test_scripts_get_one_line(tmp_path: Path) -> None:
     """With what they need to go on."""
     with serving("--json", "--data", str(tmp_path / "data"), home=tmp_path) as process:
@@ -65,7 +74,7 @@ def test_scripts_get_one_line(tmp_path: Path) -> None:
     assert (ready["pid"], ready["version"]) == (process.pid, headgate.__version__)
     assert ready["store"] == str(tmp_path / "data" / "headgate.db")
     assert ready["tables"] == f"file://{tmp_path}/data/warehouse"
-    assert (ready["read-only"], ready["temporary"]) == (False, False)
+    assert (ready["read-only"], ready["temporary"], ready["purges"]) == (False, False, True)
     assert process.returncode == 0
 
 

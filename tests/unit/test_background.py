@@ -36,3 +36,21 @@ def test_a_first_pause_that_is_longer_than_the_longest_is_refused() -> None:
         "purger.async.backoff-base-ms cannot be 10: purger.async.backoff-max-ms is 9, and that is "
         "the longest pause. Let the first be the smaller one"
     )
+
+
+@pytest.mark.parametrize(
+    ("others", "why"),
+    [
+        (["purger=synchronous"], "with the purger 'synchronous' a drop waits"),
+        (["backend=memory:"], "no other process sees what is in memory:"),
+    ],
+)
+def test_purges_that_nobody_else_could_do_are_not_left_to_others(
+    others: list[str], why: str
+) -> None:
+    """A server without workers needs other processes, and a purger that does not wait."""
+    sets = ["purger.async.worker-threads=0"]
+    assert job_terms(load(sets=sets)).worker_threads == 0
+
+    with pytest.raises(BadSetting, match=f"worker-threads cannot be 0: {why}"):
+        job_terms(load(sets=[*sets, *others]))

@@ -9,6 +9,7 @@ import click
 
 from headgate import __version__
 from headgate.authentication import methods_of
+from headgate.background import purges_elsewhere
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import find_catalog
 from headgate.cli.access import access_in_words
@@ -41,6 +42,8 @@ class Banner(NamedTuple):
     """Who is believed, and whether rights are checked."""
     methods: frozenset[str]
     """How clients may say who they are."""
+    purges: bool
+    """Whether it deletes the files of dropped tables itself."""
 
     def announce(self) -> None:
         """Say where everything is, and that it works."""
@@ -49,6 +52,8 @@ class Banner(NamedTuple):
         click.echo(f"listening   {self.url}{', read-only' if self.read_only else ''}")
         click.echo(f"store       {printable(self.store)}{lost}")
         click.echo(f"tables      {printable(tables)}{lost}")
+        if not (self.purges or self.read_only):
+            click.echo("purges      left to processes of `headgate work`")
         click.echo(f"access      {self.access}\n")
         click.echo(snippets(self.url, self.catalog, self.methods))
         click.echo(f"headgate ready on {self.url}")
@@ -64,6 +69,7 @@ class Banner(NamedTuple):
             "read-only": self.read_only,
             "temporary": self.temporary,
             "access": self.access,
+            "purges": self.purges,
         }
         click.echo(to_json(about))
 
@@ -79,6 +85,7 @@ def banner(settings: Settings, url: str, *, temporary: bool) -> Banner:
         temporary=temporary,
         access=access_in_words(settings),
         methods=methods_of(settings),
+        purges=not (settings[READ_ONLY] or purges_elsewhere(settings)),
     )
 
 

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, suppress
 import click
 
 from headgate import __version__
-from headgate.background import Background, cut_logs, open_background
+from headgate.background import Background, cut_logs, open_background, purges_elsewhere
 from headgate.cli import logs
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
@@ -41,6 +41,13 @@ def work(run: Run) -> None:
             "headgate work cannot be read-only",
             why="all it does is to change something",
             fix="Leave the setting read-only out",
+        )
+    if purges_elsewhere(settings):
+        raise BadSetting(
+            "headgate work cannot leave purges to others",
+            why=f"{PURGE_WORKER_THREADS.name} is 0, which is for servers",
+            fix=f"Give this process some: `--set {PURGE_WORKER_THREADS.name}="
+            f"{PURGE_WORKER_THREADS.default}`",
         )
     check_endpoints(settings)
     check_extensions(settings)

@@ -69,8 +69,11 @@ class Workers:
         await asyncio.gather(*stopped, return_exceptions=True)
 
     def wake(self, live: LiveJob | None = None) -> None:
-        """Begin with this job, if its purger is here; or look for all that are due."""
-        if self._is_closed:
+        """Begin with this job, if its purger is here; or look for all that are due.
+
+        Without threads all of them are left to other processes.
+        """
+        if self._is_closed or not self._terms.worker_threads:
             return
         has_room = len(self._dropped) < self._terms.batch_size
         if live is not None and has_room and self._runner.can(live):

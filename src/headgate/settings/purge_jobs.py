@@ -20,9 +20,10 @@ PURGE_WORKER_THREADS = Setting(
     type=int,
     default=_USUAL.worker_threads,
     unit="jobs",
-    least=1,
+    least=0,
     most=PURGE_WORKERS_MAX,
-    help="How many dropped tables one process purges at a time, each with a process of its own.",
+    help="How many dropped tables one process purges at a time, each with a process of its own. A "
+    "server with 0 leaves all of them to `headgate work`; with the purger `async` only.",
 )
 PURGE_DELETE_THREADS = Setting(
     name="purger.async.delete-threads-per-job",
@@ -69,7 +70,8 @@ PURGE_MAX_ATTEMPTS = Setting(
     unit="attempts",
     least=1,
     most=PURGE_ATTEMPTS_MAX,
-    help="After how many failed attempts a job waits for an operator, as DEAD_LETTER.",
+    help="After how many failed attempts a job waits for an operator, as DEAD_LETTER; or after how "
+    "many workers in a row that died with it and got no further.",
 )
 PURGE_BACKOFF_BASE = Setting(
     name="purger.async.backoff-base-ms",

@@ -33,6 +33,19 @@ async def test_so_many_jobs_run_at_a_time_and_no_more(node: Node) -> None:
     assert purging.workers.running == 0
 
 
+async def test_a_server_without_workers_leaves_its_jobs_to_others(world: World, node: Node) -> None:
+    """It does not even look for them; another process does them all."""
+    idle = Purging(node, JobTerms(worker_threads=0))
+    live = await idle.drop()
+    await idle.look()
+    assert idle.deleter.tasks == []
+    assert await idle.row(live) is None
+    other = Purging(await world.node(), FEW)
+    await other.look()
+
+    assert await other.live() == []
+
+
 async def test_more_jobs_than_one_look_brings_are_done_without_another_poll(
     world: World, node: Node
 ) -> None:
