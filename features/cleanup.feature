@@ -33,6 +33,20 @@ Feature: Cleanup
     And every file of customers is still there
     And customers has its rows
 
+  Scenario: Files that another table refers to stay until it goes
+    Given a server
+    And the table customers
+    And the table orders
+    And customers has taken up a data file of orders
+    When orders is dropped with purge
+    Then in the end the job of orders is SUCCEEDED
+    And the job of orders has kept 1 file
+    And customers has its rows
+    When customers is dropped with purge
+    Then in the end the job of customers is SUCCEEDED
+    And no file is left of orders in the storage
+    And nothing is left of customers in the storage
+
   Scenario: Files that somebody else deleted are no obstacle
     Given a server
     And the table orders

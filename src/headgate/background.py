@@ -24,7 +24,8 @@ from headgate.purge.purgers import PurgerContext
 from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
 from headgate.purge.service import ASYNC, PurgeService
-from headgate.purge.stages import Stages
+from headgate.purge.stages import Children, Stages
+from headgate.purge.surveyor import Surveyor
 from headgate.purge.workers import Workers
 from headgate.server_settings import storage_options
 from headgate.settings import purge_jobs as names
@@ -34,6 +35,10 @@ from headgate.settings.store import BACKEND
 from headgate.storage.worker_files import WorkerFiles
 from headgate.wiring import chance, entropy
 from headgate.workers.pool import PoolOptions, WorkerPool
+
+
+SURVEYED_SECONDS = 600.0
+"""That a child lives which knows the manifests of other tables, if nobody asks it."""
 
 
 class Background(NamedTuple):
@@ -67,8 +72,11 @@ async def open_background(
         stack.push_async_callback(third_party.close)
     pool = WorkerPool(WORKER, PoolOptions(workers=terms.worker_threads))
     stack.push_async_callback(pool.close)
-    deleter = Deleter(pool, partial(WorkerFiles, storage_options(settings)))
-    stages = Stages(kernel, queue, storage, deleter, terms)
+    surveys = WorkerPool(WORKER, PoolOptions(workers=1, idle_seconds=SURVEYED_SECONDS))
+    stack.push_async_callback(surveys.close)
+    files_below = partial(WorkerFiles, storage_options(settings))
+    children = Children(Deleter(pool, files_below), Surveyor(surveys, files_below))
+    stages = Stages(kernel, queue, storage, children, terms)
     purgers = {third_party.name: third_party} if third_party else {}
     runner = Runner(stages, events, chance(), purgers)
     draining = Draining(kernel, selection.name)

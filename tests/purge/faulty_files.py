@@ -37,6 +37,8 @@ class Trouble:
     """Called before a child asks whether it may delete the next file."""
     on_delete: Callable[[str], None] = lambda _location: None
     """Called when a file is deleted."""
+    read: list[str] = field(default_factory=list)
+    """What was read."""
     deleted: list[str] = field(default_factory=list)
     """What was deleted, in this order."""
     chance: random.Random = field(default_factory=random.Random)
@@ -92,6 +94,7 @@ class FaultyFiles:
         self._trouble.check()
         if self._trouble.is_gone:
             raise FileMissing(f"there is no {location}")
+        self._trouble.read.append(location)
         return self._inner.read(location)
 
     def missing(self, location: str) -> bool:

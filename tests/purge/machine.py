@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -22,11 +23,13 @@ from headgate.purge.inspecting import Found, Inspector
 from headgate.purge.jobs import JobRow, JobTerms
 from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
-from headgate.purge.stages import Stages
+from headgate.purge.stages import Children, Stages
 from headgate.purge.steering import Steering
+from headgate.purge.surveyor import Surveyor
 from headgate.purge.workers import Workers
 from headgate.testing.faults import Faults
 from headgate.testing.kernels import Rig, SteppedClock
+from headgate.workers.pool import WorkerPool
 from tests.purge.faulty_files import LOCAL, Trouble
 from tests.purge.listing import files_below, local_path
 from tests.unit.catalog.lakes import Node, World
@@ -43,20 +46,26 @@ class InlinePool:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.broken_off = asyncio.Event()
+        """Somebody stopped listening to a child."""
 
     async def stream(self, job: str, *arguments: bytes) -> AsyncGenerator[bytes]:
         _childs_clock.set(self._clock)
         steps = worker.JOBS[job.encode()](*arguments)
         step: asyncio.Future[object] | None = None
+        has_ended = False
         try:
             while True:
                 step = asyncio.ensure_future(asyncio.to_thread(next, steps, END))
                 answer = await asyncio.shield(step)
                 if answer is END:
+                    has_ended = True
                     break
                 assert isinstance(answer, bytes)
                 yield answer
         finally:
+            if not has_ended:
+                self.broken_off.set()
             if step is not None:  # a thread cannot be killed
                 await asyncio.gather(step, return_exceptions=True)
             await asyncio.to_thread(steps.close)  # type: ignore[attr-defined]
@@ -74,8 +83,10 @@ class Machine:
         self.steering = Steering(node.kernel, self.inspector)
         events = EventBus(name)
         events.listeners.append(self.told.append)
-        deleter = Deleter(InlinePool(node.kernel.clock), trouble.files_below)  # type: ignore[arg-type]
-        stages = Stages(node.kernel, Queue(node.kernel), node.storage, deleter, terms)
+        self.pool = InlinePool(node.kernel.clock)
+        pool, files_below = cast("WorkerPool", self.pool), trouble.files_below
+        children = Children(Deleter(pool, files_below), Surveyor(pool, files_below))
+        stages = Stages(node.kernel, Queue(node.kernel), node.storage, children, terms)
         runner = Runner(stages, events, lambda: MIDDLE)
         self.claims = Claims(node.kernel, terms, name)
         self.workers = Workers(runner, self.claims, lambda: MIDDLE)

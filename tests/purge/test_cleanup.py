@@ -136,3 +136,15 @@ def _deleted_others(lake: Lake, name: str) -> None:
 @then(parsers.parse("{name:w} has its rows"))
 def _rows(lake: Lake, name: str) -> None:
     assert lake.ids(name) == lake.known[name].ids
+
+
+@then(parsers.parse("the job of {name:w} has kept {count:d} file"))
+def _kept(lake: Lake, name: str, count: int) -> None:
+    job, files = job_of(lake, name), len(lake.known[name].files)
+    assert (job["files-kept"], job["files-deleted"]) == (count, files - count)
+
+
+@then(parsers.parse("no file is left of {name:w} in the storage"))
+def _no_file_left(lake: Lake, name: str) -> None:
+    """Its folders may be: they are nobody's any more."""
+    assert files_below(lake.known[name].folder) == set()

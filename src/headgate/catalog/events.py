@@ -70,6 +70,8 @@ class PurgeCompleted(Event, frozen=True, kw_only=True):
     elapsed_ms: int
     files: int
     bytes: int
+    kept: int = 0
+    """Files that stay because other tables refer to them."""
 
 
 class PurgeFailed(Event, frozen=True, kw_only=True):

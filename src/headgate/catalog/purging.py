@@ -4,7 +4,7 @@ The record is part of the commit that drops the table, so neither can be without
 deletes the files, and how, is not known here.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -13,7 +13,14 @@ from headgate.catalog.calls import Call
 from headgate.catalog.entities import Entry, TableEntity
 from headgate.catalog.naming import Readable
 from headgate.catalog.openings import Opened
-from headgate.catalog.reservations import LOCATIONS, held_by, is_vacant, release, reserve
+from headgate.catalog.reservations import (
+    LOCATIONS,
+    held_by,
+    is_vacant,
+    release,
+    reserve,
+    reserve_among,
+)
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import look
 from headgate.model.locations import ancestors, is_within
@@ -51,6 +58,10 @@ class PurgeJob(msgspec.Struct, frozen=True, array_like=True):
     request: str = ""
     begun: bool = False
     """From now on the table cannot come back. Only told of jobs with a grace period."""
+
+    def is_in_grace(self, now_ms: int) -> bool:
+        """Whether its table can come back, and nobody may begin with it yet."""
+        return now_ms < self.not_before_ms and not self.begun
 
 
 class PurgeTerms(NamedTuple):
@@ -168,6 +179,11 @@ def decode_job(key: bytes, value: bytes) -> tuple[int, PurgeJob]:
     return int.from_bytes(key, "big"), _decoder.decode(value)
 
 
+def can_come_back(job: PurgeJob) -> bool:
+    """Whether the table of a job can still be brought back."""
+    return bool(job.object and job.not_before_ms and not job.begun)
+
+
 def begin_job(draft: Draft, id: int) -> PurgeJob | None:
     """From now on the table cannot come back; None if it has, or the job has ended."""
     job = find_job(draft.index(PURGE), id)
@@ -202,9 +218,16 @@ def end_job(draft: Draft, id: int) -> PurgeJob | None:
     return job
 
 
-def take_places(draft: Draft, id: int, paths: Sequence[str], roots: Sequence[str]) -> list[str]:
+def take_places(
+    draft: Draft,
+    id: int,
+    paths: Sequence[str],
+    roots: Sequence[str],
+    doomed: Collection[int] = (),
+) -> list[str]:
     """Take places for a job in which these files lie; the files of which nobody else has them.
 
+    Who is `doomed` does not need them any more: these tables are dropped and cannot come back.
     Each place has a record of its own that follows the job's: there may be many.
     """
     records, index = draft.index(PURGE), draft.index(LOCATIONS)
@@ -217,9 +240,13 @@ def take_places(draft: Draft, id: int, paths: Sequence[str], roots: Sequence[str
         if not held_by(draft, (*ancestors(path), path), own):
             places = _places_for(path, roots)
             place = next((one for one in places if is_vacant(index, one, own)), None)
+            if place is not None:
+                reserve(draft, [place], own)
+            else:
+                among = (one for one in places if reserve_among(draft, one, own, doomed))
+                place = next(among, None)
             if place is None:
                 continue
-            reserve(draft, [place], own)
             records.put(job_key(id) + job_key(draft.new_id()), place.encode())
         ours.append(path)
     return ours

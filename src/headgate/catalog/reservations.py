@@ -1,7 +1,7 @@
 """Which locations are taken: no two tables, and no two catalogs, share files or lie in one
 another."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -70,6 +70,17 @@ def reserve(draft: Draft, locations: Iterable[str], id: int) -> None:
     check_vacant(index, wanted, id)
     for location in wanted:
         index.put(index_key(location), _holder(id))
+
+
+def reserve_among(draft: Draft, location: str, id: int, doomed: Collection[int]) -> bool:
+    """Take a location for this entity although others have one above it or below it, if all of
+    them go: it stays taken when they are gone."""
+    index = draft.index(LOCATIONS)
+    others = {int.from_bytes(holder, "big") for _, holder in others_at(index, location, id)}
+    if not others.issubset(doomed) or index.get(index_key(location)) is not None:
+        return False
+    index.put(index_key(location), _holder(id))
+    return True
 
 
 def release(draft: Draft, locations: Iterable[str]) -> None:

@@ -44,6 +44,7 @@ def described(one: JobView, now_ms: int) -> Iterator[str]:
         "purger": one.purger,
         "attempts": str(one.attempts),
         "files": f"{files_of(one)} are gone" + _failures(one),
+        "kept": _kept(one),
         "size": f"{size(one.bytes_deleted)} deleted",
         "rate": f"{one.files_per_second:,.1f} files/s" if one.files_per_second else "",
         "ends in": _until(one.estimated_end_ms, now_ms),
@@ -110,6 +111,11 @@ def duration(ms: int) -> str:
 
 def _failures(one: JobView) -> str:
     return f", {one.files_failed:,} cannot be deleted" if one.files_failed else ""
+
+
+def _kept(one: JobView) -> str:
+    files = "file" if one.files_kept == 1 else "files"
+    return f"{one.files_kept:,} {files} that other tables refer to" if one.files_kept else ""
 
 
 def _until(end_ms: int | None, now_ms: int) -> str:

@@ -16,6 +16,7 @@ WORKER = module("headgate.purge.worker")
 DATA, MANIFESTS, LISTS, OLDER, LAST = "data", "manifests", "manifest-lists", "older", "last"
 STEPS = {LEAVES: (DATA,), ROOTS: (MANIFESTS, LISTS, OLDER, LAST)}
 """Each step begins when all is gone that the step before it led to."""
+STILL_THERE = "it was deleted and is still there"
 
 
 class Task(msgspec.Struct, frozen=True):

@@ -16,13 +16,22 @@ from headgate.clock import Clock
 from headgate.errors import FileMissing, StorageUnavailable
 from headgate.limits import WALK_SEEN_PATHS_MAX
 from headgate.planning.reachable import Found, Seen, Walk
-from headgate.purge.deleter import DATA, LAST, LISTS, MANIFESTS, OLDER, Progress, Task
+from headgate.purge.deleter import (
+    DATA,
+    LAST,
+    LISTS,
+    MANIFESTS,
+    OLDER,
+    STILL_THERE,
+    Progress,
+    Task,
+)
 from headgate.purge.jobs import LEAVES, Failed
+from headgate.purge.surveying import StaleError, referred
 from headgate.purge.sweeping import Batch, Deletion, Sweep
 from headgate.purge.territory import Standing, Territory
 from headgate.storage.deletions import Check, Deleted
 
-STILL_THERE = "it was deleted and is still there"
 LISTED_AT_ONCE = 1_000
 
 Kind = Callable[[], Iterator[Found]]
@@ -81,10 +90,17 @@ class Step:
         self._failed: list[Failed] = []
         """What is not told yet."""
         self._failures = 0
+        self._needed: set[int] = set()
+        """Files of the table that others refer to."""
         self._walk = self._begun()
 
     def run(self) -> None:
         """Do it. It went well if nothing was told to have failed."""
+        try:
+            self._find_needed()
+        except StaleError:
+            self._tell(Progress(self._name, is_stale=True))
+            return
         walk = self._walk
         older = partial(walk.older, self._task.metadata_location)
         rest = partial(_all, walk.lists, walk.statistics, older)
@@ -116,6 +132,22 @@ class Step:
             raise
         return Walk(unzipped(data, location), self._files)
 
+    def _find_needed(self) -> None:
+        """Walk over the tables that refer to files of this one."""
+        task, needed = self._task, self._needed
+        for paths in referred(task.referrers, task.roots, self._files):
+            self._check()
+            for path in paths:
+                folder, name = self._territory.find(path)
+                if folder.standing_of(name) is Standing.OWN:
+                    needed.add(hash((folder.key, name)))
+            if len(needed) > WALK_SEEN_PATHS_MAX:
+                raise StorageUnavailable(
+                    f"more than {WALK_SEEN_PATHS_MAX:,} files of the table are needed by others",
+                    why="so many cannot be remembered while it is purged",
+                    fix="Drop those that need them first, or cancel the job: then its files stay",
+                )
+
     def _last(self) -> Iterator[Found]:
         """The metadata file that the walk begins with."""
         yield Found([self._task.metadata_location], [0])
@@ -134,7 +166,7 @@ class Step:
 
     def _delete(self, kind: Kind) -> None:
         """Delete all files of a kind that are the table's own; tell of those that are outside."""
-        seen, batch = Seen(), Batch()
+        seen, batch, kept, needed = Seen(), Batch(), 0, self._needed
         threads = self._task.threads
         deletion = self._files.deletion()
         with Sweep(deletion, threads, self._clock, self._check, self._done) as sweep:
@@ -149,6 +181,9 @@ class Step:
                     if standing is Standing.OUTSIDE:
                         outside.append(path)
                         continue
+                    if needed and hash((folder.key, name)) in needed:
+                        kept += 1
+                        continue
                     batch.add(folder.location, name, size)
                     if batch.is_full:
                         self._found += batch.count
@@ -159,6 +194,7 @@ class Step:
             if batch.count:
                 self._found += batch.count
                 sweep.take(batch)
+        self._sums = msgspec.structs.replace(self._sums, kept=self._sums.kept + kept)
         self._tell_unread()
 
     def _done(self, batch: Batch, done: Deleted) -> None:
@@ -189,6 +225,7 @@ class Step:
             return
         self._report("verifying")
         for left in self._left():
+            left.difference_update(self._needed)
             if besides:
                 left.difference_update(self._keys(besides))
             if left:

@@ -38,6 +38,8 @@ class JobSummary(msgspec.Struct, frozen=True, rename="kebab"):
     """That were found so far; it grows while the table is walked through."""
     files_failed: int
     """That the last attempt could not delete."""
+    files_kept: int
+    """That stay because other tables refer to them."""
     bytes_deleted: int
     files_per_second: float
     """Of the last attempt; of a job that has ended, from its beginning."""
@@ -103,6 +105,7 @@ def view(live: LiveJob, row: JobRow | None) -> JobView:
         files_missing=row.missing,
         files_expected=row.expected,
         files_failed=row.failed,
+        files_kept=row.kept,
         bytes_deleted=row.bytes,
         files_per_second=round(rate, 1),
         estimated_end_ms=_estimated_end(row, rate),

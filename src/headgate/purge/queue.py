@@ -14,6 +14,7 @@ from headgate.catalog.purging import (
     PURGES,
     LiveJob,
     PurgeJob,
+    can_come_back,
     decode_job,
     find_job,
     is_job,
@@ -77,6 +78,13 @@ class Queue:
         if job is None or place is None:
             return None
         return live._replace(job=job, catalog_name=place.name, roots=place.roots)
+
+    async def doomed(self, live: LiveJob) -> frozenset[int]:
+        """The other tables of a job's catalog that are dropped and cannot come back."""
+        [value] = await self._kernel.pointers.read([_head_of(live)])
+        jobs = await self._read_jobs(_head_of(live), value or 0)
+        others = [(id, job) for id, job in jobs if id != live.id]
+        return frozenset(job.table_id or id for id, job in others if not can_come_back(job))
 
     async def _pointers(self) -> dict[str, dict[str, int]]:
         """The pointers of each realm that matter here."""

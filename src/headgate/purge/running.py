@@ -215,6 +215,7 @@ class Runner:
                     elapsed_ms=row.elapsed_ms,
                     files=row.deleted,
                     bytes=row.bytes,
+                    kept=row.kept,
                     **facts_of(live, self._now_ms()),
                 )
             )

@@ -2,7 +2,7 @@
 stage, and what lies elsewhere is taken by a commit and deleted here."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
@@ -15,12 +15,13 @@ from headgate.catalog.ports import Roots, Storage
 from headgate.catalog.purging import LiveJob, take_places
 from headgate.catalog.territories import foreign_places
 from headgate.errors import FileMissing, InvalidInput, LeaseLost, StorageUnavailable
+from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
-from headgate.limits import INDEX_KEY_BYTES_MAX, PURGE_PATHS_PER_TURN
+from headgate.limits import INDEX_KEY_BYTES_MAX, PURGE_OUTSIDE_AT_ONCE, PURGE_PATHS_PER_TURN
 from headgate.model.locations import index_key, is_within
 from headgate.purge.claims import Lease
 from headgate.purge.commits import commit
-from headgate.purge.deleter import Progress, Task
+from headgate.purge.deleter import STILL_THERE, Progress, Task
 from headgate.purge.jobs import (
     LEAVES,
     ROOTS,
@@ -33,9 +34,15 @@ from headgate.purge.jobs import (
     stage_ended,
 )
 from headgate.purge.queue import Queue
+from headgate.purge.referrers import Referrers, Surveying
+from headgate.purge.surveyor import Referrer
 
 GROUND_SECONDS = 5.0
-"""Between looks whether places belong to others by now."""
+"""Between looks whether places belong to others by now, or others refer to files there."""
+REFERENCES = "references"
+"""The phase in which other tables are looked at."""
+STALE_MAX = 20
+"""That a stage is begun anew in a row because other tables changed before anything was done."""
 
 
 class Deleting(Protocol):
@@ -51,7 +58,18 @@ class JobGoneError(Exception):
 
 
 class _GroundMovedError(Exception):
-    """Places belong to others than when the stage began."""
+    """Places belong to others than when the stage began, or others refer to more files there."""
+
+
+class _StaleError(Exception):
+    """Other tables changed before anything was done."""
+
+
+class Children(NamedTuple):
+    """What works in other processes."""
+
+    deleter: Deleting
+    surveyor: Surveying
 
 
 class Ground(NamedTuple):
@@ -59,6 +77,13 @@ class Ground(NamedTuple):
 
     roots: Roots
     foreign: tuple[bytes, ...]
+    referrers: tuple[Referrer, ...] = ()
+
+    def allows_as(self, before: "Ground") -> bool:
+        """Whether the same files may be deleted as before. Tables that refer to others' files may
+        have other metadata by now, as long as the same leads to these."""
+        digests = [{one.digest for one in ground.referrers} for ground in (self, before)]
+        return self[:2] == before[:2] and digests[0] == digests[1]
 
 
 class Counters:
@@ -75,6 +100,8 @@ class Attempt:
         self.lease = lease
         self.has_news = False
         """Something was done that the row does not tell yet."""
+        self.doomed: frozenset[int] | None = None
+        """Tables that cannot come back, when it was first asked for."""
         self._start = lease.row
         self._tally: Tally | None = None  # between stages
 
@@ -117,13 +144,14 @@ class Stages:
     """Deletes the files of tables."""
 
     def __init__(
-        self, kernel: Kernel, queue: Queue, storage: Storage, deleter: Deleting, terms: JobTerms
+        self, kernel: Kernel, queue: Queue, storage: Storage, children: Children, terms: JobTerms
     ) -> None:
         self.counters = Counters()
         self.kernel = kernel
         self.queue = queue
         self._storage = storage
-        self._deleter = deleter
+        self._deleter = children.deleter
+        self._referrers = Referrers(kernel, children.surveyor)
         self.terms = terms
 
     async def run(self, live: LiveJob, attempt: Attempt, fence: Path) -> None:
@@ -160,13 +188,20 @@ class Stages:
 
     async def _whole(self, live: LiveJob, stage: str, attempt: Attempt, fence: Path) -> None:
         """A stage, begun anew as often as places come to belong to others."""
-        clock = self.kernel.clock
+        clock, stale = self.kernel.clock, 0
         while True:
             attempt.begin(clock.wall_ms())
+            attempt.tell(Tally(phase=REFERENCES), self.counters)
             ground = await self._ground(live)
-            with suppress(_GroundMovedError):
+            try:
                 await self._stage(live, stage, ground, attempt, fence)
                 break
+            except _GroundMovedError:
+                stale = 0
+            except _StaleError as error:
+                stale += 1
+                if stale == STALE_MAX:
+                    raise _restless(live) from error
         row = attempt.end(stage, clock.wall_ms())
         if row.failed:
             first = row.ledger[0]
@@ -187,11 +222,14 @@ class Stages:
             roots=ground.roots,
             own=live.job.reserved,
             foreign=ground.foreign,
+            referrers=ground.referrers,
             stage=stage,
             threads=self.terms.delete_threads,
         )
         async with aclosing(self._deleter.run(task, fence)) as steps:
             async for progress in steps:
+                if progress.is_stale:
+                    raise _StaleError
                 attempt.tell(attempt.tally.told(progress), self.counters)
                 if progress.outside:
                     await self._delete_outside(live, ground, progress.outside, attempt)
@@ -199,7 +237,7 @@ class Stages:
                     return  # what leads to it stays
                 if clock.seconds() - looked >= GROUND_SECONDS:  # a stage may take hours
                     looked = clock.seconds()
-                    if await self._ground(live) != ground:
+                    if not (await self._ground(live)).allows_as(ground):
                         raise _GroundMovedError
 
     async def _ground(self, live: LiveJob) -> Ground:
@@ -209,34 +247,63 @@ class Stages:
             raise JobGoneError
         places = (*now.roots, *now.job.reserved)
         foreign = await foreign_places(self.kernel, live.catalog, places)
-        return Ground(now.roots, tuple(sorted(set(foreign))))
+        referrers = await self._referrers.to_places(now)
+        return Ground(now.roots, tuple(sorted(set(foreign))), referrers)
 
     async def _delete_outside(
         self, live: LiveJob, ground: Ground, paths: Sequence[str], attempt: Attempt
     ) -> None:
-        """Delete what is not in the table's own places, as far as nobody else has it."""
-        files = self._storage.files(ground.roots)
-        for start in range(0, len(paths), PURGE_PATHS_PER_TURN):
-            wanted = [
-                path
-                for path in paths[start : start + PURGE_PATHS_PER_TURN]
-                if _is_inside(path, ground)
-            ]
-            if not wanted:
-                continue
-            ours = await self._take(live, wanted, ground.roots)
-            if not attempt.lease.holds():
-                raise LeaseLost(f"job {live.id} is not worked on here any more", why="time is over")
-            failed = [Failed(path, why) for path, why in await files.delete(ours)]
-            attempt.tell(attempt.tally.done_outside(len(ours), failed), self.counters)
+        """Delete what is not in the table's own places, as far as nobody else has it or needs
+        it."""
+        wanted: list[str] = []
+        for some in _parts(paths, PURGE_PATHS_PER_TURN):
+            wanted += [path for path in some if _is_inside(path, ground)]
+            await asyncio.sleep(0)  # others have their turn
+        shared = await self._referrers.shared(live._replace(roots=ground.roots), wanted)
+        if shared.is_stale:
+            raise _StaleError
+        needed = set(shared.paths)
+        attempt.tell(attempt.tally.kept_outside(len(needed)), self.counters)
+        rest = [path for path in wanted if path not in needed]
+        for some in _parts(rest, PURGE_PATHS_PER_TURN):
+            ours = await self._take(live, some, ground.roots, attempt)
+            for few in _parts(ours, PURGE_OUTSIDE_AT_ONCE):
+                if not attempt.lease.holds():
+                    raise LeaseLost(
+                        f"job {live.id} is not worked on here any more", why="time is over"
+                    )
+                failed = await self._delete_few(ground, few)
+                attempt.tell(attempt.tally.done_outside(len(few), failed), self.counters)
             await asyncio.sleep(0)  # others have their turn
 
-    async def _take(self, live: LiveJob, paths: Sequence[str], roots: Roots) -> list[str]:
+    async def _delete_few(self, ground: Ground, paths: Sequence[str]) -> list[Failed]:
+        """Delete files, and look whether they are gone: no listing shows these."""
+        files = self._storage.files(ground.roots)
+        failed = [Failed(path, why) for path, why in await files.delete(paths)]
+        stuck = {one.path for one in failed}
+        gone = [path for path in paths if path not in stuck]
+        missing = await asyncio.gather(*map(files.missing, gone))
+        left = [path for path, is_missing in zip(gone, missing, strict=True) if not is_missing]
+        return failed + [Failed(path, STILL_THERE) for path in left]
+
+    async def _take(
+        self, live: LiveJob, paths: Sequence[str], roots: Roots, attempt: Attempt
+    ) -> list[str]:
         """Those of these files that nobody else has: nobody can take them while they are deleted.
 
-        Metadata can be made to name any file, also those of another table.
+        Metadata can be made to name any file, also those of another table. Tables that are purged
+        too may have some: they leave them if this table was there when they began.
         """
         taking = partial(take_places, id=live.id, paths=paths, roots=roots)
+        ours = await self._commit(live, taking)
+        if len(ours) < len(paths):
+            if attempt.doomed is None:
+                attempt.doomed = await self.queue.doomed(live)
+            if attempt.doomed:
+                ours = await self._commit(live, partial(taking, doomed=attempt.doomed))
+        return ours
+
+    async def _commit(self, live: LiveJob, taking: Callable[[Draft], list[str]]) -> list[str]:
         return await commit(self.kernel, live.realm, head_pointer(live.catalog), taking)
 
 
@@ -250,6 +317,20 @@ def _is_inside(path: str, ground: Ground) -> bool:
             and any(is_within(path, root) for root in ground.roots)
         )
     return False
+
+
+def _parts(paths: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for start in range(0, len(paths), size):
+        yield paths[start : start + size]
+
+
+def _restless(live: LiveJob) -> StorageUnavailable:
+    """What to say if other tables do not stand still for long enough to be read."""
+    return StorageUnavailable(
+        f"it is not known which files of table {live.job.table} others need",
+        why=f"they changed {STALE_MAX} times while they were read",
+        fix="It is tried again",
+    )
 
 
 def _lost_metadata(live: LiveJob) -> StorageUnavailable:

@@ -4,7 +4,7 @@ All snapshots are looked at. Manifests never change, so what is outside in each 
 table with a new snapshot costs the manifests that came with it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
@@ -17,12 +17,10 @@ from headgate.limits import (
     REFERENCE_FOLDERS_MAX,
     REFERENCE_MANIFESTS_KNOWN_MAX,
     REFERENCE_UNREAD_MAX,
-    WALK_SEEN_PATHS_MAX,
 )
 from headgate.planning.reachable import Unread, Walk
-from headgate.purge.surveyor import Outside, Referrer, Surveyed
+from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
 from headgate.purge.territory import Standing, Territory
-from headgate.storage.deletions import Check
 
 
 class Files(Protocol):
@@ -183,28 +181,31 @@ def survey(table: Surveyed, roots: Roots, files: Files) -> Outside:
         ) from error
 
 
-def referred(
-    referrers: Sequence[Referrer],
-    territory: Territory,
-    source: tuple[Roots, Files],
-    check: Check,
-    wanted: Callable[[Standing], bool],
-) -> set[int]:
-    """The files that these tables refer to and that are `wanted` in a territory, as hashes of their
-    folders and names; StaleError if a table has changed."""
-    roots, files = source
-    found: set[int] = set()
-    for referrer in referrers:
-        for paths in Survey(referrer.table, roots, files).again(referrer.digest):
-            check()
-            for path in paths:
-                folder, name = territory.find(path)
-                if wanted(folder.standing_of(name)):
-                    found.add(hash((folder.key, name)))
-            if len(found) > WALK_SEEN_PATHS_MAX:
-                raise StorageUnavailable(
-                    f"more than {WALK_SEEN_PATHS_MAX:,} files are needed by other tables",
-                    why=f"so many cannot be remembered; one is {referrer.table.metadata_location}",
-                    fix="Drop those tables too, or cancel the job: then all files stay",
-                )
-    return found
+def referred(referrers: Iterable[Referrer], roots: Roots, files: Files) -> Iterator[list[str]]:
+    """The files that these tables refer to outside of their places, some at a time; StaleError if a
+    table does not refer to what it was said to."""
+    for one in referrers:
+        yield from Survey(one.table, roots, files).again(one.digest)
+
+
+def shared_by(
+    referrers: Iterable[Referrer], roots: Roots, files: Files, wanted: Iterable[str]
+) -> Shared:
+    """Those of these files that these tables refer to."""
+    territory = Territory(roots, (), ())
+    asked: dict[tuple[bytes, str], list[str]] = {}
+    for path in wanted:
+        asked.setdefault(_key(territory, path), []).append(path)
+    found: set[tuple[bytes, str]] = set()
+    try:
+        for paths in referred(referrers, roots, files):
+            found.update(key for path in paths if (key := _key(territory, path)) in asked)
+    except StaleError:
+        return Shared(is_stale=True)
+    return Shared([path for key in found for path in asked[key]])
+
+
+def _key(territory: Territory, path: str) -> tuple[bytes, str]:
+    """The same for all spellings of a file."""
+    folder, name = territory.find(path)
+    return folder.key, name

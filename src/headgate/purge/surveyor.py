@@ -3,6 +3,7 @@ what is asked and answered."""
 
 import pickle
 from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 
 import msgspec
@@ -42,6 +43,10 @@ class Outside(msgspec.Struct, frozen=True, array_like=True):
             folder.startswith(places) or any(place.startswith(folder) for place in places)
             for folder in self.folders
         )
+
+    def lies_in(self, folders: AbstractSet[bytes]) -> bool:
+        """Whether some of these files may lie in these very folders."""
+        return self.is_anywhere or not folders.isdisjoint(self.folders)
 
 
 class Referrer(msgspec.Struct, frozen=True, array_like=True):

@@ -1,20 +1,27 @@
-"""A child process that deletes the files of tables."""
+"""A child process that deletes the files of tables, or reads what tables refer to."""
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from queue import Empty, Full, Queue
 from threading import Event, Thread
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
+from headgate.catalog.ports import Roots
 from headgate.clock import SystemClock
+from headgate.limits import PLANNING_READS_AHEAD
 from headgate.planning.files import open_files
 from headgate.purge.deleter import Progress, Task
 from headgate.purge.deleting import Files, Step, Tell, Tools
 from headgate.purge.fence import open_fence
+from headgate.purge.surveying import shared_by
+from headgate.purge.surveying import survey as look
+from headgate.purge.surveyor import Referrer, Surveyed
 from headgate.storage.deletions import Check
+from headgate.workers.priority import step_back
 from headgate.workers.serving import Job, live
 
 SIGN_OF_LIFE_SECONDS = 1.0
@@ -33,6 +40,7 @@ def delete(factory: bytes, asked: bytes, step: bytes, fence: bytes) -> Iterator[
                 check()
                 opened.check()
 
+            step_back()
             check_both()
             Step(step.decode(), task, Tools(files, clock, check_both, tell)).run()
 
@@ -98,7 +106,39 @@ def _heard(last: Progress, waiting: "Queue[Progress | Exception | None]") -> Ite
         last = msgspec.structs.replace(news, failed=[], outside=[])
 
 
-JOBS: dict[bytes, Job] = {b"delete": delete}
+def survey(factory: bytes, roots: bytes, asked: bytes) -> Iterator[bytes]:
+    """What each of some tables refers to outside of its places, in their order."""
+    files = cast("Files", open_files(factory))
+    where = msgspec.msgpack.decode(roots, type=Roots)
+    tables = msgspec.msgpack.decode(asked, type=list[Surveyed])
+    threads = ThreadPoolExecutor(PLANNING_READS_AHEAD)
+    try:
+        for found in [threads.submit(look, table, where, files) for table in tables]:
+            yield from _alive(found)
+            yield msgspec.msgpack.encode(found.result())
+    finally:
+        threads.shutdown(wait=True, cancel_futures=True)
+
+
+def shared(factory: bytes, roots: bytes, asked: bytes, paths: bytes) -> Iterator[bytes]:
+    """Those of some files that some tables refer to."""
+    files = cast("Files", open_files(factory))
+    where = msgspec.msgpack.decode(roots, type=Roots)
+    referrers = msgspec.msgpack.decode(asked, type=list[Referrer])
+    wanted = msgspec.msgpack.decode(paths, type=list[str])
+    with ThreadPoolExecutor(1) as thread:
+        found = thread.submit(shared_by, referrers, where, files, wanted)
+        yield from _alive(found)
+        yield msgspec.msgpack.encode(found.result())
+
+
+def _alive(work: Future[Any]) -> Iterator[bytes]:
+    """Signs of life until some work is done."""
+    while not wait([work], SIGN_OF_LIFE_SECONDS).done:
+        yield b""
+
+
+JOBS: dict[bytes, Job] = {b"delete": delete, b"survey": survey, b"shared": shared}
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from headgate.purge.claims import Claims
 from headgate.purge.jobs import JobTerms
 from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
-from headgate.purge.stages import Deleting, Stages
+from headgate.purge.stages import Children, Deleting, Stages
 from headgate.purge.workers import Workers
-from tests.unit.catalog.walking import Walker, WalkingDeleter
+from tests.unit.catalog.walking import Unrelated, Walker, WalkingDeleter
 
 TERMS = JobTerms()
 MIDDLE = 0.5  # of what is left to chance
@@ -25,6 +25,6 @@ def purge_workers(
 ) -> Workers:
     """Workers that look for jobs when they are woken."""
     deleter = deleter or WalkingDeleter(planner, storage, kernel.clock)
-    stages = Stages(kernel, Queue(kernel), storage, deleter, terms)
+    stages = Stages(kernel, Queue(kernel), storage, Children(deleter, Unrelated()), terms)
     claims = Claims(kernel, terms, events.server)
     return Workers(Runner(stages, events, lambda: MIDDLE), claims, lambda: MIDDLE)

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from headgate.catalog.metadata_files import read_metadata
-from headgate.catalog.ports import Storage
+from headgate.catalog.ports import Roots, Storage
 from headgate.clock import Clock
 from headgate.errors import InvalidInput, StorageUnavailable
 from headgate.limits import INDEX_KEY_BYTES_MAX
@@ -16,6 +16,7 @@ from headgate.model.locations import index_key, is_within
 from headgate.purge.deleter import Progress, Task
 from headgate.purge.fence import open_fence
 from headgate.purge.jobs import LEAVES, Failed
+from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
 
 MISSING, DAMAGED = "missing", "damaged"
 """Files that lead to others and cannot be followed: gone, or not readable."""
@@ -76,6 +77,18 @@ class WalkingDeleter:
         if task.stage != LEAVES:
             for place in task.own:
                 await files.remove_folders(place)
+
+
+class Unrelated:
+    """Reads what tables refer to, as `Surveyor` does: nothing outside of their places."""
+
+    async def survey(self, tables: Sequence[Surveyed], _roots: Roots) -> list[Outside]:
+        return [Outside() for _ in tables]
+
+    async def shared(
+        self, _referrers: Sequence[Referrer], _roots: Roots, _paths: Sequence[str]
+    ) -> Shared:
+        return Shared()
 
 
 def _sorted(task: Task, paths: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -14,11 +14,11 @@ from headgate.purge.purgers import IcebergPurger, PurgerContext, ThirdParty
 from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
 from headgate.purge.service import PurgeService
-from headgate.purge.stages import Stages
+from headgate.purge.stages import Children, Stages
 from headgate.purge.steering import Steering
 from headgate.purge.workers import Workers
 from tests.unit.catalog.lakes import Node, World
-from tests.unit.catalog.walking import WalkingDeleter
+from tests.unit.catalog.walking import Unrelated, WalkingDeleter
 from tests.unit.purge.partners import Cancelling, Failing, Plain, Stuck
 
 TERMS = JobTerms()
@@ -44,7 +44,8 @@ async def use(node: Node, purger: IcebergPurger, terms: JobTerms = TERMS) -> lis
     third_party = ThirdParty(purger, context)
     await third_party.initialize({})
     deleter = WalkingDeleter(node.planner, node.storage, node.kernel.clock)
-    stages = Stages(node.kernel, Queue(node.kernel), node.storage, deleter, terms)
+    children = Children(deleter, Unrelated())
+    stages = Stages(node.kernel, Queue(node.kernel), node.storage, children, terms)
     runner = Runner(stages, node.events, lambda: 0.5, {purger.name: third_party})
     claims = Claims(node.kernel, terms, node.events.server)
     node.purges = Workers(runner, claims, lambda: 0.5)

@@ -54,6 +54,7 @@ async def test_a_job_tells_all_of_it(operator: Operator, node: Node) -> None:
         "files-missing": 1,
         "files-expected": 11,
         "files-failed": 1,
+        "files-kept": 0,
         "bytes-deleted": 900,
         "files-per-second": 4.5,
         "estimated-end-ms": None,

@@ -1,0 +1,132 @@
+"""Files of a dropped table that other tables refer to: the steps of its purge leave them."""
+
+from pathlib import Path
+
+import pytest
+
+from headgate.errors import StorageUnavailable
+from headgate.purge import sweeping
+from headgate.purge.jobs import LEAVES
+from headgate.purge.surveying import survey
+from headgate.purge.surveyor import Referrer
+from tests.planning.tables import data_file
+from tests.unit.purge.dropped import DroppedTable, Outcome, files_below, purge, run
+from tests.unit.purge.test_surveying import Counted, referring, surveyed
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeping, "PAUSES_SECONDS", (0, 0, 0))
+
+
+def referrer(table: DroppedTable) -> Referrer:
+    """A table as the parent tells of it."""
+    own = surveyed(table)
+    found = survey(own, (str(table.warehouse),), Counted(table.warehouse))
+    return Referrer(own, found.digest)
+
+
+def kept(outcome: Outcome) -> int:
+    return sum(one.kept for one in outcome.sums.values())
+
+
+def test_data_that_another_table_took_up_stays(tmp_path: Path) -> None:
+    """All else goes, nothing is said to have failed, and what stays is counted."""
+    table = DroppedTable(tmp_path).with_everything()
+    there = files_below(table.folder)
+    other = referring(tmp_path, f"file:{table.data}/a.parquet", f"{table.data}/p=1/b.parquet")
+    theirs = files_below(other.folder)
+
+    outcome = purge(table, referrers=(referrer(other),))
+
+    assert outcome.failed == []
+    assert files_below(table.folder) == {"data/a.parquet", "data/p=1/b.parquet"}
+    assert files_below(other.folder) == theirs
+    assert (kept(outcome), outcome.gone) == (2, len(there) - 2)
+    assert outcome.sums["data"].expected == outcome.sums["data"].deleted
+
+
+def test_a_manifest_that_another_table_took_over_stays_with_its_data(tmp_path: Path) -> None:
+    """A list elsewhere names it, so all that it leads to is needed."""
+    table = DroppedTable(tmp_path).with_everything()
+    [shared] = table.table.snapshots[1].manifests
+    other = DroppedTable(tmp_path, name="b")
+    other.table.snapshot(1, [shared])
+    other.root.write_bytes(other.table.metadata())
+
+    outcome = purge(table, referrers=(referrer(other),))
+
+    assert outcome.failed == []
+    manifest = Path(shared.manifest_path).relative_to(table.folder).as_posix()
+    assert files_below(table.folder) == {"data/a.parquet", "data/p=1/b.parquet", manifest}
+    assert kept(outcome) == 3
+
+
+def test_a_copy_of_the_whole_table_keeps_all_but_its_last_metadata(tmp_path: Path) -> None:
+    """Somebody registered a copy of its metadata file elsewhere."""
+    table = DroppedTable(tmp_path).with_everything()
+    there = files_below(table.folder)
+    other = DroppedTable(tmp_path, name="b")
+    other.root.write_bytes(table.root.read_bytes())
+
+    outcome = purge(table, referrers=(referrer(other),))
+
+    assert outcome.failed == []
+    assert files_below(table.folder) == there - {"metadata/00002.metadata.json"}
+    assert (kept(outcome), outcome.gone) == (len(there) - 1, 1)
+
+
+def test_the_last_metadata_file_may_be_needed_too(tmp_path: Path) -> None:
+    """It is the older one of another table."""
+    table = DroppedTable(tmp_path).with_everything()
+    other = DroppedTable(tmp_path, name="b")
+    other.table.extra = {"metadata-log": [{"timestamp-ms": 1, "metadata-file": str(table.root)}]}
+    other.root.write_bytes(other.table.metadata())
+
+    outcome = purge(table, referrers=(referrer(other),))
+
+    assert outcome.failed == []
+    assert files_below(table.folder) == {"metadata/00002.metadata.json"}
+
+
+def test_checksums_of_needed_files_stay_with_them(tmp_path: Path) -> None:
+    """They are found when all is verified, and that is as it should be."""
+    table = DroppedTable(tmp_path).with_everything()
+    (table.data / ".a.parquet.crc").write_bytes(b"x")
+    other = referring(tmp_path, str(table.data / "a.parquet"))
+
+    outcome = purge(table, referrers=(referrer(other),))
+
+    assert outcome.failed == []
+    assert files_below(table.folder) == {"data/a.parquet", "data/.a.parquet.crc"}
+
+
+def test_nothing_is_deleted_if_another_table_changed_meanwhile(tmp_path: Path) -> None:
+    """It refers to another file by now: the parent has to look again."""
+    table = DroppedTable(tmp_path).with_everything()
+    other = referring(tmp_path, str(table.data / "a.parquet"))
+    before = referrer(other)
+    added = other.table.manifest([data_file(str(table.data / "c.parquet"))], number=3, snapshot=3)
+    other.table.snapshot(3, [added, *other.table.snapshots[2].manifests], parent=2)
+    other.root.write_bytes(other.table.metadata())
+    there = files_below(tmp_path)
+
+    outcome = run(table.task(LEAVES, referrers=(before,)))
+
+    assert [one.is_stale for one in outcome.progress] == [True]
+    assert files_below(tmp_path) == there
+
+
+def test_more_than_can_be_remembered_is_not_begun_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever forgot some of them would delete these."""
+    monkeypatch.setattr("headgate.purge.deleting.WALK_SEEN_PATHS_MAX", 1)
+    table = DroppedTable(tmp_path).with_everything()
+    other = referring(tmp_path, *(str(table.data / name) for name in ("a.parquet", "c.parquet")))
+    there = files_below(tmp_path)
+
+    with pytest.raises(StorageUnavailable, match="more than 1 files"):
+        run(table.task(LEAVES, referrers=(referrer(other),)))
+
+    assert files_below(tmp_path) == there

@@ -1,0 +1,220 @@
+"""Which tables refer to files outside of their places, and how little is read to know it."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from headgate.catalog.ports import Roots
+from headgate.catalog.purging import LiveJob, PurgeJob, PurgeTerms, Recorded
+from headgate.errors import StorageUnavailable
+from headgate.model.locations import index_key
+from headgate.model.names import Identifier
+from headgate.purge import referrers as subject
+from headgate.purge.queue import Queue
+from headgate.purge.referrers import UNREAD_SECONDS, Referrers
+from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
+from tests.unit.catalog.lakes import METALAKE, Node, World
+
+MANY = 300
+PLACE = "file:///purged/t"
+
+
+class Surveyor:
+    """Tables refer to what a test says."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        """Names of the folders of the tables that were read."""
+        self.outside: dict[str, Outside] = {}
+        self.is_down = False
+
+    async def survey(self, tables: Sequence[Surveyed], roots: Roots) -> list[Outside]:
+        if self.is_down:
+            raise StorageUnavailable("it is down")
+        names = [_name(table) for table in tables]
+        self.asked += names
+        return [self.outside.get(name, Outside()) for name in names]
+
+    async def shared(
+        self, referrers: Sequence[Referrer], roots: Roots, paths: Sequence[str]
+    ) -> Shared:
+        return Shared([_name(one.table) for one in referrers])
+
+
+def _name(table: Surveyed) -> str:
+    return table.own[0].rpartition("/")[2].partition("-")[0]
+
+
+def into(place: str, digest: bytes = b"1") -> Outside:
+    """References to files in a folder."""
+    return Outside((index_key(f"{place}/data"),), digest=digest)
+
+
+class Referring:
+    """A node, and what is asked of its tables when another one is purged."""
+
+    def __init__(self, node: Node, realm: str, catalog: int) -> None:
+        self.node = node
+        self.surveyor = Surveyor()
+        self.referrers = Referrers(node.kernel, self.surveyor)
+        job = PurgeJob(Identifier(("a",), "purged"), f"{PLACE}/metadata/1.json", (PLACE,))
+        self.job = LiveJob(realm, METALAKE, catalog, "main", 1, job, ("file:///purged",))
+
+    async def look(self) -> list[str]:
+        """The tables that refer to files of the purged one."""
+        return sorted(_name(one.table) for one in await self.referrers.to_places(self.job))
+
+    def read(self) -> list[str]:
+        """What was read since the last time."""
+        asked, self.surveyor.asked = sorted(self.surveyor.asked), []
+        return asked
+
+
+@pytest.fixture
+async def referring(node: Node) -> Referring:
+    node.lake.purging = Recorded()
+    opened = await node.opened()
+    return Referring(node, opened.realm.id, opened.catalog.id)
+
+
+async def commit(node: Node, name: str) -> None:
+    body = {"updates": [{"action": "set-properties", "updates": {"x": "y"}}]}
+    answer = await node.send("POST", f"namespaces/a/tables/{name}", {"requirements": [], **body})
+    assert answer.status == 200, answer
+
+
+async def test_tables_are_found_that_refer_to_files_in_a_place(referring: Referring) -> None:
+    """Others do not count: those that keep to themselves, and those that refer elsewhere."""
+    for name in ("one", "two", "three"):
+        await referring.node.table(name)
+    referring.surveyor.outside = {"one": into(PLACE), "two": into("file:///elsewhere")}
+
+    assert await referring.look() == ["one"]
+
+
+async def test_unchanged_tables_are_read_once(referring: Referring) -> None:
+    """However many there are; a commit costs its table, a new table itself, a drop nothing."""
+    for number in range(MANY):
+        await referring.node.table(f"t{number}")
+    assert await referring.look() == []
+    assert len(referring.read()) == MANY
+
+    await referring.look()
+    assert referring.read() == []
+    await commit(referring.node, "t7")
+    await referring.node.table("new")
+    await referring.node.delete("namespaces/a/tables/t8")
+    await referring.look()
+    assert referring.read() == ["new", "t7"]
+
+
+async def test_after_very_many_commits_names_are_walked_over_and_known_tables_not_read(
+    referring: Referring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What changed is found in another way, and is the same."""
+    for name in ("one", "two", "three"):
+        await referring.node.table(name)
+    referring.surveyor.outside = {"one": into(PLACE), "two": into(PLACE)}
+    await referring.look()
+    referring.read()
+    monkeypatch.setattr(subject, "REFERENCE_COMMITS_MAX", 0)
+
+    await commit(referring.node, "one")
+    await referring.node.delete("namespaces/a/tables/two")
+
+    assert await referring.look() == ["one"]
+    assert referring.read() == ["one"]
+
+
+async def test_a_table_that_is_renamed_is_known(referring: Referring) -> None:
+    """It is the same, wherever its name is."""
+    await referring.node.table("one")
+    referring.surveyor.outside = {"one": into(PLACE)}
+    await referring.look()
+    names = {
+        "source": {"namespace": ["a"], "name": "one"},
+        "destination": {"namespace": ["a"], "name": "two"},
+    }
+    await referring.node.send("POST", "tables/rename", names)
+    referring.read()
+
+    assert await referring.look() == ["one"]
+    assert referring.read() == []
+
+
+async def test_a_table_that_is_gone_needs_nothing(referring: Referring) -> None:
+    """Also if it is dropped with purge."""
+    for name in ("one", "two"):
+        await referring.node.table(name)
+    referring.surveyor.outside = {"one": into(PLACE), "two": into(PLACE)}
+    assert await referring.look() == ["one", "two"]
+
+    await referring.node.delete("namespaces/a/tables/one")
+    await referring.node.delete("namespaces/a/tables/two?purgeRequested=true")
+
+    assert await referring.look() == []
+
+
+async def test_a_table_that_can_come_back_needs_its_files(
+    world: World, referring: Referring
+) -> None:
+    """Until its purge has begun; it is not even read again."""
+    await referring.node.table("one")
+    referring.surveyor.outside = {"one": into(PLACE)}
+    await referring.look()
+    referring.read()
+    referring.node.lake.purging.terms = PurgeTerms(grace_ms=1_000)  # type: ignore[misc]
+    await referring.node.delete("namespaces/a/tables/one?purgeRequested=true")
+
+    assert await referring.look() == ["one"]
+    assert referring.read() == []
+    world.rig.clock.advance(2_000)
+    referring.node.purges.wake()
+    await referring.node.purges.idle()
+    assert await Queue(referring.node.kernel).live_jobs() == []
+    assert await referring.look() == []
+
+
+async def test_what_could_not_be_read_is_looked_for_again(
+    world: World, referring: Referring, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After a while: somebody may have restored it. It is complained about once."""
+    await referring.node.table("one")
+    referring.surveyor.outside = {"one": Outside(unread=("file:/lost",))}
+    for _ in range(2):
+        assert await referring.look() == []
+    assert referring.read() == ["one"]
+    world.rig.clock.advance(1_000 * UNREAD_SECONDS)
+    await referring.look()
+    referring.surveyor.outside = {"one": into(PLACE)}
+    assert await referring.look() == []
+    world.rig.clock.advance(1_000 * UNREAD_SECONDS)
+
+    assert await referring.look() == ["one"]
+    assert caplog.text.count("file:/lost") == 1
+
+
+async def test_a_storage_that_is_down_is_asked_again(referring: Referring) -> None:
+    """Nothing is taken for granted that was not read."""
+    await referring.node.table("one")
+    referring.surveyor.outside = {"one": into(PLACE)}
+    referring.surveyor.is_down = True
+    for _ in range(2):
+        with pytest.raises(StorageUnavailable):
+            await referring.look()
+    referring.surveyor.is_down = False
+
+    assert await referring.look() == ["one"]
+
+
+async def test_files_outside_are_asked_about_where_others_refer_to(referring: Referring) -> None:
+    """Only tables that refer to something in the very same folder are walked over."""
+    for name in ("one", "two"):
+        await referring.node.table(name)
+    referring.surveyor.outside = {"one": into(PLACE), "two": Outside(is_anywhere=True)}
+
+    near = await referring.referrers.shared(referring.job, [f"{PLACE}/data/a", "rubbish"])
+    far = await referring.referrers.shared(referring.job, ["file:///purged/other/a"])
+
+    assert sorted(near.paths) == ["one", "two"]
+    assert far.paths == ["two"]

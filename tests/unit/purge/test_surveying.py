@@ -1,0 +1,245 @@
+"""What a table refers to outside of its own places, found on a disk."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headgate.errors import StorageUnavailable
+from headgate.model.locations import index_key
+from headgate.purge import surveying
+from headgate.purge.surveying import shared_by, survey
+from headgate.purge.surveyor import Outside, Referrer, Surveyed
+from headgate.storage.options import StorageOptions
+from headgate.storage.worker_files import OpenedFiles, WorkerFiles
+from tests.planning.tables import data_file
+from tests.unit.purge.dropped import DroppedTable
+
+
+@pytest.fixture(autouse=True)
+def _nothing_known() -> Iterator[None]:
+    surveying._known.clear()
+    yield
+    surveying._known.clear()
+
+
+class Counted(OpenedFiles):
+    """Files that remember which were read."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(WorkerFiles(StorageOptions(), (str(root),)))
+        self.names: list[str] = []
+
+    def read(self, location: str) -> bytes:
+        self.names.append(location.rpartition("/")[2])
+        return super().read(location)
+
+    @property
+    def manifests(self) -> list[str]:
+        return [name for name in self.names if name.startswith("manifest-")]
+
+
+def surveyed(table: DroppedTable, *own: Path) -> Surveyed:
+    """A table, with its folder or these as its places."""
+    return Surveyed(str(table.root), tuple(map(str, own or (table.folder,))))
+
+
+def look(table: DroppedTable, *own: Path, files: OpenedFiles | None = None) -> Outside:
+    roots = (str(table.warehouse),)
+    return survey(surveyed(table, *own), roots, files or Counted(table.warehouse))
+
+
+def referring(
+    warehouse: Path, *paths: str, name: str = "b", properties: dict[str, str] | None = None
+) -> DroppedTable:
+    """A table with a file of its own, and a second snapshot with these files."""
+    table = DroppedTable(warehouse, name=name, properties=properties or {})
+    own = table.table.manifest([table.row("own.parquet")])
+    table.table.snapshot(1, [own])
+    took = table.table.manifest([data_file(path) for path in paths], number=2, snapshot=2)
+    table.table.snapshot(2, [took, own], parent=1)
+    table.root.write_bytes(table.table.metadata())
+    return table
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_table_that_keeps_to_itself_refers_to_nothing(tmp_path: Path, version: int) -> None:
+    """Whatever kinds of files it has."""
+    table = DroppedTable(tmp_path, version).with_everything()  # type: ignore[arg-type]
+
+    found = look(table)
+
+    assert found.is_nothing
+    assert not found.touches((index_key(str(table.folder)),))
+    assert found.unread == ()
+
+
+def test_files_of_every_kind_are_found(tmp_path: Path) -> None:
+    """Data in its folders, and what leads to it: manifests, lists, statistics, metadata."""
+    table = DroppedTable(tmp_path).with_everything()
+
+    data = look(table, table.metadata)
+    metadata = look(table, table.data)
+
+    assert set(data.folders) == {index_key(str(table.data)), index_key(str(table.data / "p=1"))}
+    assert metadata.folders == (index_key(str(table.metadata)),)
+    assert data.touches((index_key(str(table.folder)),))
+    assert data.touches((index_key(str(table.data / "p=1" / "b.parquet")),))
+    assert not data.touches((index_key(str(table.metadata)),))
+    assert data.lies_in({index_key(str(table.data))})
+    assert not data.lies_in({index_key(str(table.folder))})
+
+
+def test_what_lies_in_no_place_of_the_catalog_does_not_count(tmp_path: Path) -> None:
+    """Nobody deletes it."""
+    table = referring(
+        tmp_path / "w", str(tmp_path / "elsewhere" / "a.parquet"), "s3://b/a", "", "?"
+    )
+
+    assert look(table).is_nothing
+
+
+def test_a_manifest_is_read_once(tmp_path: Path) -> None:
+    """A new snapshot costs the manifest that came with it; the answer is the same."""
+    other = DroppedTable(tmp_path, name="a").with_everything()
+    table = referring(tmp_path, str(other.data / "a.parquet"))
+    files = Counted(tmp_path)
+
+    first = look(table, files=files)
+    read = len(files.manifests)
+    second = look(table, files=files)
+    added = table.table.manifest([table.row("more.parquet")], number=3, snapshot=3)
+    table.table.snapshot(3, [added, *table.table.snapshots[2].manifests], parent=2)
+    table.root.write_bytes(table.table.metadata())
+    third = look(table, files=files)
+
+    assert (read, len(files.manifests)) == (2, 3)
+    assert first == second == third
+    assert first.folders == (index_key(str(other.data)),)
+
+
+def test_another_reference_is_another_digest(tmp_path: Path) -> None:
+    """Also if it is to a file in the same folder."""
+    other = DroppedTable(tmp_path, name="a").with_everything()
+    table = referring(tmp_path, str(other.data / "a.parquet"))
+    before = look(table)
+    added = table.table.manifest([data_file(str(other.data / "c.parquet"))], number=3, snapshot=3)
+    table.table.snapshot(3, [added, *table.table.snapshots[2].manifests], parent=2)
+    table.root.write_bytes(table.table.metadata())
+
+    after = look(table)
+
+    assert before.folders == after.folders
+    assert before.digest != after.digest
+
+
+def test_a_table_that_keeps_its_garbage_refers_to_it(tmp_path: Path) -> None:
+    """It may not delete data, and reads it all the same."""
+    other = DroppedTable(tmp_path, name="a").with_everything()
+    table = referring(tmp_path, str(other.data / "a.parquet"), properties={"gc.enabled": "false"})
+
+    assert look(table).folders == (index_key(str(other.data)),)
+
+
+def test_too_many_folders_are_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is remembered of a table is small."""
+    monkeypatch.setattr(surveying, "REFERENCE_FOLDERS_MAX", 1)
+    table = DroppedTable(tmp_path).with_everything()
+
+    found = look(table, table.metadata)
+
+    assert found.is_anywhere
+    assert found.folders == ()
+    assert found.touches((index_key("/anywhere"),))
+    assert found.lies_in(set())
+
+
+def test_what_is_known_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The manifests that came last are known."""
+    monkeypatch.setattr(surveying, "REFERENCE_MANIFESTS_KNOWN_MAX", 1)
+    table = DroppedTable(tmp_path).with_everything()
+    files = Counted(tmp_path)
+
+    look(table, files=files)
+    look(table, files=files)
+
+    assert len(surveying._known) == 1
+    assert len(files.manifests) == 3 + 2
+
+
+@pytest.mark.parametrize("rubbish", [b"rubbish", b"", None])
+@pytest.mark.parametrize("name", ["manifest-0.avro", "snap-2.avro", "00002.metadata.json"])
+def test_what_is_gone_or_damaged_leads_to_nothing(
+    tmp_path: Path, name: str, rubbish: bytes | None
+) -> None:
+    """Nobody can read what it leads to; it is told, and looked for the next time."""
+    table = DroppedTable(tmp_path).with_everything()
+    path = table.metadata / name
+    content = path.read_bytes()
+    if rubbish is None:
+        path.unlink()
+    else:
+        path.write_bytes(rubbish)
+
+    found = look(table, table.metadata)
+    path.write_bytes(content)
+    restored = look(table, table.metadata)
+
+    assert found.unread == (str(path),)
+    assert restored.unread == ()
+    assert len(restored.folders) == 2
+    assert found.digest != restored.digest
+
+
+def test_a_storage_that_is_not_there_is_no_answer(tmp_path: Path) -> None:
+    """A disk that is not mounted, or is empty: what lies there may be needed all the same."""
+    table = DroppedTable(tmp_path / "w").with_everything()
+    (tmp_path / "w").rename(tmp_path / "away")
+    with pytest.raises(StorageUnavailable, match="not known which files"):
+        look(table)
+    (tmp_path / "w").mkdir()
+    with pytest.raises(StorageUnavailable, match="w is empty"):
+        look(table)
+
+
+def test_a_storage_that_refuses_is_no_answer(tmp_path: Path) -> None:
+    """What it refuses to show may be needed."""
+
+    class Refusing(Counted):
+        def read(self, location: str) -> bytes:
+            if "manifest-" in location:
+                raise StorageUnavailable("no", why="AccessDenied")
+            return super().read(location)
+
+    table = DroppedTable(tmp_path).with_everything()
+
+    with pytest.raises(StorageUnavailable, match="AccessDenied"):
+        look(table, files=Refusing(tmp_path))
+
+
+def test_files_are_told_that_a_table_refers_to(tmp_path: Path) -> None:
+    """However they are written; others are not."""
+    other = DroppedTable(tmp_path, name="a").with_everything()
+    table = referring(tmp_path, f"file:{other.data}/a.parquet", f"file://{other.data}/gone.parquet")
+    found = look(table)
+    referrers = [Referrer(surveyed(table), found.digest)]
+    asked = [f"file://{other.data}/a.parquet", f"{other.data}/c.parquet", str(table.root)]
+
+    told = shared_by(referrers, (str(tmp_path),), Counted(tmp_path), asked)
+
+    assert (told.paths, told.is_stale) == (asked[:1], False)
+
+
+def test_a_table_that_changed_is_stale(tmp_path: Path) -> None:
+    """Its manifests went away with what led to them: nobody knows what it refers to now."""
+    other = DroppedTable(tmp_path, name="a").with_everything()
+    table = referring(tmp_path, str(other.data / "a.parquet"))
+    referrers = [Referrer(surveyed(table), look(table).digest)]
+    shutil.rmtree(table.metadata)
+
+    told = shared_by(
+        referrers, (str(tmp_path),), Counted(tmp_path), [str(other.data / "a.parquet")]
+    )
+
+    assert told.is_stale
