@@ -66,6 +66,7 @@ class Maintenance:
         running = self._new(wanted, by, is_dry=is_dry)
         run = await running.begin()
         self._go_on(self._complete(running))
+        await asyncio.sleep(0)  # it has begun: if it is cancelled now it gives the lease back
         return running.id, run
 
     async def close(self) -> None:
