@@ -53,6 +53,20 @@ Feature: Soft delete
     And nothing is left of orders in the storage
     And the drop of orders cannot be taken back: its files are deleted
 
+  Scenario Outline: An operator does not wait for the end of a grace period
+    Given a server with a grace period of 1 hour
+    And the table orders
+    When orders is dropped with purge
+    And the grace period of orders is ended by <way>
+    Then in the end the job of orders is SUCCEEDED
+    And nothing is left of orders in the storage
+    And the drop of orders cannot be taken back: its files are deleted
+
+    Examples:
+      | way              |
+      | HTTP             |
+      | the command line |
+
   Scenario: A drop cannot be taken back once files are being deleted
     Given a server with a grace period of 1 second
     And the table orders

@@ -64,7 +64,7 @@ def test_a_purge_is_waited_for_as_shown(
         assert [path for path in server.warehouse.rglob("*") if path.is_file()] == []
         assert number(server, 'headgate_purge_jobs{state="PENDING"}') == 0
         assert number(server, "headgate_purge_files_total") == jobs(server)[0]["files-deleted"] > 3
-        assert "it has ended" in headgate(server, "jobs", "cancel", job["id"], expect=1)
+        assert "it has ended" in headgate(server, "jobs", "cancel", job["id"], "--yes", expect=1)
 
 
 def test_a_drop_is_undone_as_shown(

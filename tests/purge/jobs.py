@@ -49,9 +49,19 @@ def steer(lake: Lake, name: str, verb: str, way: str = HTTP) -> None:
     """Do something to the job of a table: retry, cancel or undrop."""
     id = job_of(lake, name)["id"]
     if way == COMMAND_LINE:
-        headgate(lake, "jobs", verb, id)
+        headgate(lake, "jobs", verb, id, *(("--yes",) if verb == "cancel" else ()))
     else:
         lake.ask("POST", f"{JOBS_PATH}/{id}/{verb}").raise_for_status()
+
+
+def end_grace(lake: Lake, name: str, way: str) -> None:
+    """Let the job of a table begin before its time."""
+    id = job_of(lake, name)["id"]
+    if way == COMMAND_LINE:
+        headgate(lake, "jobs", "retry", id, "--end-grace")
+    else:
+        body = {"end-grace": True}
+        lake.ask("POST", f"{JOBS_PATH}/{id}/retry", json=body).raise_for_status()
 
 
 def headgate(lake: Lake, *arguments: str) -> str:

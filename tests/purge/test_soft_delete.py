@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pytest_bdd import given, parsers, scenarios, then, when
 
 from tests.purge.conftest import PATIENT, Servers, options
-from tests.purge.jobs import JOBS_PATH, job_of, jobs_of, steer
+from tests.purge.jobs import JOBS_PATH, end_grace, job_of, jobs_of, steer
 from tests.purge.lake import NAMESPACE, Lake
 
 UNITS_MS = {"hour": 3_600_000, "second": 1_000}
@@ -31,6 +31,11 @@ def _undrop_as(lake: Lake, name: str, other: str) -> None:
     wanted = {"name": [NAMESPACE, other]}
     url = f"{JOBS_PATH}/{job_of(lake, name)['id']}/undrop"
     lake.ask("POST", url, json=wanted).raise_for_status()
+
+
+@when(parsers.parse("the grace period of {name:w} is ended by {way}"))
+def _end_grace(lake: Lake, name: str, way: str) -> None:
+    end_grace(lake, name, way)
 
 
 @then(parsers.parse("the drop of {name:w} cannot be taken back: {why}"))

@@ -28,6 +28,7 @@ DONE = {
     "disable": "switched off",
     "drop": "dropped",
     "enable": "switched on",
+    "end-grace": "given to its purge before its grace period was over",
     "grant": "given rights",
     "purge": "purged",
     "rename": "renamed",

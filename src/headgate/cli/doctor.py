@@ -16,7 +16,9 @@ from headgate.cli.finding import Finding
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, to_json
 from headgate.cli.port import found_on_port
+from headgate.cli.purge_findings import found_of_jobs, found_of_purger
 from headgate.cli.serve import check_settings
+from headgate.cli.suggestions import for_same_store
 from headgate.cli.version import versions
 from headgate.errors import ClockRefused, HeadgateError, StoreNotFound
 from headgate.kernel.kernel import Kernel
@@ -36,7 +38,7 @@ READ_SECONDS_WANTED = 0.05
 @click.command()
 @shared
 def doctor(run: Run) -> None:
-    """Check settings, access, database, storage, permissions, clock and versions.
+    """Check settings, access, purges, database, storage, permissions, clock and versions.
 
     A store that is not there is not made. To each place where tables may lie a file is written,
     read and deleted. The exit code is 1 if anything is wrong.
@@ -48,14 +50,15 @@ def doctor(run: Run) -> None:
     else:
         for one in findings:
             mark = ("warn" if one.warns else "ok  ") if one.ok else "FAIL"
-            click.echo(f"{mark}  {one.subject:<10} {printable(one.text)}")
+            text = for_same_store(printable(one.text), run.given)
+            click.echo(f"{mark}  {one.subject:<10} {text}")
     if not healthy:
         click.get_current_context().exit(1)
 
 
 async def _all(settings: Settings) -> list[Finding]:
     findings = [_versions(), _settings(settings), *_access(settings)]
-    findings += [*_data(settings), *_file(settings)]
+    findings += [*found_of_purger(settings), *_data(settings), *_file(settings)]
     findings.append(found_on_port(settings))
     findings += [finding async for finding in _store(settings)]
     return findings
@@ -142,6 +145,7 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
             yield clock
             if unknown := await unknown_admins(settings, kernel):
                 yield Finding("users", ok=True, text=unknown, warns=True)
+            yield await found_of_jobs(kernel)
             async for finding in _storage(settings, kernel):
                 yield finding
     except StoreNotFound as error:

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 
 from headgate.cli.output import iso, printable
+from headgate.purge.inspecting import Wanted
 from headgate.purge.job_views import JobSummary, JobView
 from headgate.purge.jobs import State
 
 HEADINGS = ("ID", "STATE", "TABLE", "FILES", "SIZE", "DROPPED")
 BAR_CHARS = 24
+BAR_CHARS_MIN = 8
 LEDGER_LINES = 20
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 _STEP = 1_000
@@ -35,6 +37,16 @@ def files_of(one: JobSummary) -> str:
     return f"{one.files_done:,} of {one.files_expected:,}"
 
 
+def none_of(wanted: Wanted) -> str:
+    """What to say if there are no such jobs."""
+    if not any(wanted):
+        return "There are no jobs: no table is being purged, and none was lately."
+    state = f" that is {wanted.state}" if wanted.state else ""
+    catalog = f" of catalog {wanted.catalog!r}" if wanted.catalog else ""
+    metalake = f" in metalake {wanted.metalake!r}" if wanted.metalake else ""
+    return f"There is no job{catalog}{metalake}{state}; `headgate jobs list` shows all."
+
+
 def described(one: JobView, now_ms: int) -> Iterator[str]:
     """All of a job, a line for each fact that there is."""
     facts = {
@@ -53,7 +65,7 @@ def described(one: JobView, now_ms: int) -> Iterator[str]:
         "worker": one.worker,
         "metadata": one.metadata_location,
         "dropped": f"{iso(one.created_ms)} by {one.dropped_by or 'nobody known'}",
-        "grace ends": _time(one.grace_end_ms),
+        "grace ends": _time(one.grace_end_ms) if one.can_undrop else "",
         "undrop": f"`headgate jobs undrop {one.id}`" if one.can_undrop else "",
         "started": _time(one.started_ms),
         "updated": _time(one.updated_ms),
@@ -86,11 +98,13 @@ def progress(one: JobView, now_ms: int) -> str:
 
 
 def bar(one: JobView, now_ms: int, width: int) -> str:
-    """The same with a bar, and no longer than a line."""
+    """The same with a bar, as long as there is room for it, and no longer than a line."""
     share = one.files_done / one.files_expected if one.files_expected else 0.0
     share = 1.0 if one.state == State.SUCCEEDED else min(share, 1.0)
-    full = int(share * BAR_CHARS)
-    drawn = f"[{'#' * full}{'.' * (BAR_CHARS - full)}] {share:4.0%}  {progress(one, now_ms)}"
+    told = f"{share:4.0%}  {progress(one, now_ms)}"
+    chars = min(max(width - len(told) - len("[] ") - 1, BAR_CHARS_MIN), BAR_CHARS)
+    full = int(share * chars)
+    drawn = f"[{'#' * full}{'.' * (chars - full)}] {told}"
     return drawn[: max(width - 1, 1)]
 
 
@@ -128,7 +142,7 @@ def _time(ms: int | None) -> str:
 
 def _waiting(one: JobView, now_ms: int) -> Iterator[str]:
     """What a job waits for."""
-    if one.grace_end_ms is not None and one.grace_end_ms > now_ms and not one.attempts:
+    if one.can_undrop and one.grace_end_ms is not None and one.grace_end_ms > now_ms:
         yield f"its grace period ends in {duration(one.grace_end_ms - now_ms)}"
     elif one.next_attempt_ms is not None and one.next_attempt_ms > now_ms:
         yield f"tried again in {duration(one.next_attempt_ms - now_ms)}"

@@ -10,10 +10,19 @@ import click
 
 from headgate.catalog.calls import OPERATOR, Call, Caller, CatalogName
 from headgate.catalog.openings import Openings
-from headgate.cli.job_words import HEADINGS, bar, described, listed, progress, table_of
+from headgate.cli.job_words import (
+    HEADINGS,
+    bar,
+    described,
+    listed,
+    none_of,
+    progress,
+    table_of,
+)
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import printable, table, to_json
+from headgate.cli.suggestions import for_same_store
 from headgate.errors import BadRequest
 from headgate.kernel.kernel import Kernel
 from headgate.limits import JOBS, JOBS_MAX
@@ -25,6 +34,7 @@ from headgate.purge.steering import Steering
 
 FOLLOW_SECONDS = 1.0  # between looks: workers do not tell more often
 ERASE_LINE = "\r\x1b[K"
+MORE_OF_ONE = "`headgate jobs show ID` tells all of one."
 
 
 @click.group(invoke_without_command=True)
@@ -60,9 +70,9 @@ def list_(
     elif found:
         click.echo(table(HEADINGS, map(listed, found)))
         more = "There are more; --limit shows them. " if has_more else ""
-        click.echo(f"\n{more}`headgate jobs show ID` tells all of one.")
+        click.echo(f"\n{more}{for_same_store(MORE_OF_ONE, run.given)}")
     else:
-        click.echo("There are no such jobs: no table is being purged, and none was lately.")
+        click.echo(for_same_store(printable(none_of(wanted)), run.given))
 
 
 @jobs.command()
@@ -91,13 +101,18 @@ def show(run: Run, *, id: str, follow: bool) -> None:
         click.echo(to_json(one))
         return
     for line in described(one, now_ms):
-        click.echo(line)
+        click.echo(for_same_store(line, run.given))
 
 
 @jobs.command()
 @click.argument("id")
+@click.option(
+    "--end-grace",
+    is_flag=True,
+    help="Also if its grace period is not over; then the table cannot come back.",
+)
 @shared
-def retry(run: Run, *, id: str) -> None:
+def retry(run: Run, *, id: str, end_grace: bool) -> None:
     """Let a purge be tried at once, as if for the first time.
 
     For one that failed too often (DEAD_LETTER), or that waits for its next attempt. A running
@@ -106,18 +121,21 @@ def retry(run: Run, *, id: str) -> None:
     job = job_id(id)
 
     async def work(kernel: Kernel) -> JobView:
-        return (await Steering(kernel, Inspector(kernel)).retry(job)).view
+        steering = Steering(kernel, Inspector(kernel))
+        tried = steering.end_grace(job, OPERATOR) if end_grace else steering.retry(job)
+        return (await tried).view
 
     one = with_kernel(run, work, writable=True, create=False)
     if run.json:
         click.echo(to_json(one))
     else:
-        click.echo(f"Job {one.id} is due: {printable(table_of(one))} will be purged.")
+        lost = ", and cannot come back" if end_grace else ""
+        click.echo(f"Job {one.id} is due: {printable(table_of(one))} will be purged{lost}.")
 
 
 @jobs.command()
 @click.argument("id")
-@click.option("--yes", is_flag=True, help="Do not ask; without a terminal nobody is asked.")
+@click.option("--yes", is_flag=True, help="Do not ask; without a terminal that has to be said.")
 @shared
 def cancel(run: Run, *, id: str, yes: bool) -> None:
     """Give a purge up, for good: what is left of its files stays."""
@@ -235,8 +253,12 @@ def _identifier(name: str | None) -> Identifier | None:
 
 
 def _is_agreed(job: int) -> bool:
-    """What a person at a terminal says; a script means what it says."""
+    """What a person at a terminal says; a script has to say so itself."""
     if not sys.stdin.isatty():
-        return True
+        raise BadRequest(
+            f"Job {job} is not cancelled",
+            why="nobody can be asked: there is no terminal",
+            fix=f"Say so: `headgate jobs cancel {job} --yes`",
+        )
     question = f"Give job {job} up for good, and leave what is left of its files?"
     return click.confirm(question, err=True)

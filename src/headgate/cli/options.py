@@ -36,6 +36,8 @@ class Run(NamedTuple):
 
     settings: Settings
     json: bool
+    given: tuple[str, ...] = ()
+    """The options that name the store, as they were given."""
 
 
 def shared(command: Callable[..., None]) -> Callable[..., None]:
@@ -60,7 +62,9 @@ def shared(command: Callable[..., None]) -> Callable[..., None]:
             file_name=config or "",
         )
         logs.set_up(settings[LOG_LEVEL], settings[LOG_FORMAT])
-        command(Run(settings, json), **own)
+        named = {"--data": data, "--backend": backend, "--config": config}
+        given = (word for name, value in named.items() if value for word in (name, value))
+        command(Run(settings, json, tuple(given)), **own)
 
     options = (
         click.option("--data", metavar="DIR", help=DATA.help),

@@ -118,7 +118,7 @@ class Claims:
         row = row_of(found) if found else None
         now_ms = self._kernel.clock.wall_ms()
         if row is None or row.state == State.PENDING:
-            if not live.job.begun and now_ms < live.job.not_before_ms:
+            if live.job.is_in_grace(now_ms):
                 # A clock that was set back must not make it wait for years.
                 return seen_ms >= live.job.not_before_ms - live.job.created_ms
             longest_ms = 1.5 * self._terms.backoff_max_ms

@@ -108,8 +108,16 @@ class Inspector:
         return ended
 
     async def all_live(self) -> list[Found]:
-        """All jobs that are recorded in catalogs, with their rows."""
-        return await self._with_rows(await self._queue.live_jobs(switched_off=True))
+        """All jobs that are recorded in catalogs, with their rows.
+
+        Of those that wait for the end of their grace period no row is read: nobody has begun with
+        them, and there may be very many.
+        """
+        now_ms = self._kernel.clock.wall_ms()
+        jobs = await self._queue.live_jobs(switched_off=True)
+        waiting = [one for one in jobs if one.job.is_in_grace(now_ms)]
+        others = [one for one in jobs if not one.job.is_in_grace(now_ms)]
+        return [*(Found(one, None) for one in waiting), *await self._with_rows(others)]
 
     async def _under_way(self, wanted: Wanted, most: int, before: int, sees: Sees) -> list[Found]:
         """The newest of those that are recorded in catalogs, and one more if there is."""

@@ -10,6 +10,7 @@ from headgate.access.rules import READ_JOBS, Rule
 from headgate.catalog import outsiders
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.entities import decode_entry
+from headgate.catalog.full_names import write_full_name
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import IDS, NAMES, Names, id_bytes
@@ -84,12 +85,13 @@ class JobRights:
     async def require(self, rule: Rule, live: LiveJob) -> None:
         """Refuse the call unless this rule permits it on a job; that is recorded."""
         names = (live.catalog_name, *live.job.table.namespace, live.job.table.name)
+        shown = write_full_name(ObjectType.TABLE, names, self._lake.options.separator)
         metalake = self._metalakes.get(live.realm)
         if metalake is not None:
-            metalake.require(rule, await self._way(metalake, live), names=names)
+            metalake.require(rule, await self._way(metalake, live), names=names, shown=shown)
         else:
             judge, access = self._lake.openings.judge, self._access
-            judge.check(rule, access, access.base, self._call, names)
+            judge.check(rule, access, access.base, self._call, names, shown)
 
     async def _way(self, metalake: OpenedMetalake, live: LiveJob) -> Scopes:
         """The way to the table that was dropped, as far as it still is; it ends with the table.

@@ -6,15 +6,19 @@ It is done by compare-and-swap on a job's row or in its catalog, while workers g
 from collections.abc import Callable
 from contextlib import suppress
 
-from headgate.catalog.openings import Opened
+from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.openings import Opened, head_pointer
+from headgate.catalog.purging import LiveJob, PurgeJob, begin_job
 from headgate.catalog.undropping import undrop
 from headgate.errors import BackendUnavailable, Conflict, OutcomeUnknown, RealmNotActive
+from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.records import Outcome
 from headgate.limits import RESOLVE_TRIES_MAX
 from headgate.model.names import Identifier
+from headgate.purge.commits import commit
 from headgate.purge.finishing import finish
-from headgate.purge.inspecting import Found, Inspector
+from headgate.purge.inspecting import Found, Inspector, no_job
 from headgate.purge.jobs import ENDED, JobRow, State, cancelled, redriven
 
 Change = Callable[[Found], JobRow | None]
@@ -36,16 +40,29 @@ class Steering:
             _check_open(found, "tried again")
             if found.state == State.RUNNING:
                 raise _refused(found, "tried again", "a worker has it", "Wait until it has ended")
-            if found.live.job.not_before_ms > now_ms and not found.live.job.begun:
+            if found.live.job.is_in_grace(now_ms):
                 raise _refused(
                     found,
                     "tried again",
                     "its grace period is not over",
-                    "Wait for its end; until then the table can be undropped",
+                    "Wait for its end, until which the table can be undropped; or end it now: "
+                    f"`headgate jobs retry {id} --end-grace`",
                 )
             return None if found.row is None else redriven(found.row, now_ms)
 
         return await self._changed(id, change)
+
+    async def end_grace(self, id: int, by: str) -> Found:
+        """Let a job be tried at once though its grace period is not over: from now on its table
+        cannot come back."""
+        found = await self._inspector.find(id)
+        _check_open(found, "tried")
+        live, now_ms = found.live, self._kernel.clock.wall_ms()
+        if found.state != State.RUNNING and live.job.is_in_grace(now_ms):
+            pointer = head_pointer(live.catalog)
+            if await commit(self._kernel, live.realm, pointer, _ending_grace(live, by)) is None:
+                raise no_job(str(id))  # it was undropped a moment ago
+        return await self.retry(id)
 
     async def cancel(self, id: int, by: str) -> Found:
         """Give a job up: what is left of its files stays, and their place becomes free.
@@ -124,10 +141,27 @@ class Steering:
             await store.remove(realm, id, row.version)
 
 
+def _ending_grace(live: LiveJob, by: str) -> Callable[[Draft], PurgeJob | None]:
+    """Begins a job, and says who wanted it."""
+    call = Call(CatalogName(live.metalake, live.catalog_name), Caller(by))
+
+    def attempt(draft: Draft) -> PurgeJob | None:
+        job = begin_job(draft, live.id)
+        if job is not None:
+            draft.note(call.note("end-grace", "table", job.table, job=str(live.id)))
+        return job
+
+    return attempt
+
+
 def _check_open(found: Found, done: str) -> None:
     if found.has_ended or found.state in ENDED:
-        why = f"it has ended and is {found.state}"
-        raise _refused(found, done, why, "Nothing is left to be done")
+        why, fix = f"it has ended and is {found.state}", "Nothing is left to be done"
+        if found.state == State.CANCELLED:
+            job = found.live.job
+            places = ", ".join(job.reserved or (job.metadata_location,))
+            fix = f"What is left of its files is in {places}"
+        raise _refused(found, done, why, fix)
 
 
 def _refused(found: Found, done: str, why: str, fix: str) -> Conflict:

@@ -71,7 +71,8 @@ def test_a_healthy_store(capsys: Capture, tmp_path: Path) -> None:
     found = looked(capsys, tmp_path)
 
     assert set(found) == {
-        *("versions", "settings", "access", "disk", "port", "database", "clock", "storage")
+        *("versions", "settings", "access", "purges"),
+        *("disk", "port", "database", "clock", "storage"),
     }
     assert found["access"] == [(True, "everybody is believed, rights are not checked")]
     assert "takes writes" in found["database"][0][1]
@@ -341,3 +342,12 @@ def test_service_admins_who_are_kept_users_are_no_finding(capsys: Capture, tmp_p
     assert run(["doctor", "--data", str(tmp_path), *both]) == 0
     [line] = [one for one in capsys.readouterr().out.splitlines() if one.startswith("warn")]
     assert line.startswith("warn  users      bob cannot come in")
+
+
+def test_a_purger_that_cannot_be_loaded_is_found(capsys: Capture, tmp_path: Path) -> None:
+    """With the other settings."""
+    make_store(tmp_path)
+    found = looked(capsys, tmp_path, "--set", "purger=nobody:Knows", healthy=False)
+
+    assert failures(found) == {"settings"}
+    assert "purger 'nobody:Knows' cannot be used" in found["settings"][0][1]

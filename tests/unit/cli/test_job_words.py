@@ -72,6 +72,17 @@ def test_a_bar_never_leaves_its_frame() -> None:
     assert bar(view(LIVE, None), NOW_MS, 1) == "["
 
 
+def test_a_bar_takes_the_room_that_the_words_leave() -> None:
+    """In a narrow terminal it is the first to shrink, and only then words are cut."""
+    one = view(LIVE, JobRow(State.RUNNING, deleted=1, expected=2))
+    words = f" 50%  {progress(one, NOW_MS)}"
+    ends = [bar(one, NOW_MS, width).index("]") for width in (200, len(words) + 16, 20)]
+
+    assert ends == [25, 13, 9]
+    assert bar(one, NOW_MS, len(words) + 16) == f"[######......] {words}"
+    assert len(bar(one, NOW_MS, 20)) == 19
+
+
 def test_only_so_much_of_a_ledger_is_printed() -> None:
     """The rest is for scripts."""
     ledger = tuple(Failed(f"x{n}", "no") for n in range(30))

@@ -33,14 +33,14 @@ class Shop:
     """A store, and commands on it."""
 
     def __init__(self, folder: Path, capsys: Output) -> None:
-        self._folder = folder
+        self.folder = folder
         self._capsys = capsys
 
     def dropped(self, name: str = "t", grace_ms: int = 0, row: JobRow | None = None) -> str:
         """The id of the job of a table that was dropped."""
 
         async def make() -> int:
-            async with opened_store(self._folder) as node:
+            async with opened_store(self.folder) as node:
                 await node.table(name)
                 job = await drop(node, name, grace_ms)
                 if row is not None:
@@ -53,14 +53,14 @@ class Shop:
         """A table as clients load it."""
 
         async def load() -> tuple[bytes, str]:
-            async with opened_store(self._folder) as node:
+            async with opened_store(self.folder) as node:
                 return await loaded(node, name)
 
         return asyncio.run(load())
 
     def run(self, *arguments: str, code: int = 0) -> str:
         """All that a command says; it must end with this code."""
-        ended = run(["jobs", *arguments, "--data", str(self._folder)])
+        ended = run(["jobs", *arguments, "--data", str(self.folder)])
         said = self._capsys.readouterr()
         assert ended == code, said
         return said.out + said.err
@@ -86,7 +86,7 @@ def test_jobs_are_listed_for_people(shop: Shop) -> None:
     assert "1,502 of 3,000" in newest
     assert "2.5 MB" in newest
     assert oldest.split()[:3] == [first, "PENDING", "default.main.a.t1"]
-    assert hint == "`headgate jobs show ID` tells all of one."
+    assert hint == f"`headgate jobs show ID --data {shop.folder}` tells all of one."
 
 
 def test_jobs_are_listed_for_scripts_and_chosen(shop: Shop) -> None:
@@ -111,10 +111,13 @@ def test_a_long_list_is_read_in_pages(shop: Shop, monkeypatch: pytest.MonkeyPatc
 
 
 def test_nothing_to_list_is_told(shop: Shop) -> None:
-    """Not an empty table."""
+    """Not an empty table; and that there may be others."""
     shop.dropped()
 
-    assert "There are no such jobs" in shop.run("list", "--state", "RUNNING")
+    said = shop.run("list", "--state", "RUNNING")
+    assert said.startswith("There is no job that is RUNNING; `headgate jobs list --data ")
+    here = shop.run("list", "--catalog", "other", "--metalake", "default")
+    assert here.startswith("There is no job of catalog 'other' in metalake 'default'; ")
 
 
 def test_a_job_is_shown_with_its_ledger(shop: Shop) -> None:
@@ -141,16 +144,30 @@ def test_a_job_is_tried_again(shop: Shop) -> None:
     assert shop.json("retry", job)["attempts"] == 0
 
 
+def test_a_grace_period_is_ended_early_by_who_says_so(shop: Shop) -> None:
+    """A word of its own: after that the table cannot come back."""
+    job = shop.dropped(grace_ms=HOUR_MS)
+    assert f"`headgate jobs retry {job} --end-grace --data " in shop.run("retry", job, code=1)
+
+    assert shop.run("retry", job, "--end-grace") == (
+        f"Job {job} is due: default.main.a.t will be purged, and cannot come back.\n"
+    )
+    assert "are being deleted" in shop.run("undrop", job, code=1)
+    assert "grace ends" not in shop.run("show", job)
+
+
 def test_a_job_is_cancelled_once(shop: Shop) -> None:
     """Its files stay; after that it has ended."""
     job = shop.dropped()
 
-    assert shop.run("cancel", job) == (
+    assert shop.run("cancel", job, "--yes") == (
         f"Job {job} is cancelled; what is left of default.main.a.t stays.\n"
     )
     assert shop.json("show", job)["error"] == "cancelled by operator"
-    assert "it has ended and is CANCELLED" in shop.run("cancel", job, code=1)
-    assert "it has ended and is CANCELLED" in shop.run("retry", job, code=1)
+    assert "it has ended and is CANCELLED" in shop.run("cancel", job, "--yes", code=1)
+    refused = shop.run("retry", job, code=1)
+    assert "it has ended and is CANCELLED. What is left of its files is in " in refused
+    assert f"{shop.folder}/warehouse/" in refused
     assert "Register it again" in shop.run("undrop", job, code=1)
 
 
@@ -158,8 +175,8 @@ def test_who_runs_it_is_told_when_a_job_is_cancelled(shop: Shop) -> None:
     """It stops by itself, in a moment."""
     job = shop.dropped(row=JobRow(State.RUNNING, owner="host:7"))
 
-    assert "The worker host:7 stops in a moment.\n" in shop.run("cancel", job)
-    assert shop.json("cancel", shop.dropped("u"))["state"] == "CANCELLED"
+    assert "The worker host:7 stops in a moment.\n" in shop.run("cancel", job, "--yes")
+    assert shop.json("cancel", shop.dropped("u"), "--yes")["state"] == "CANCELLED"
 
 
 @pytest.mark.parametrize(
@@ -187,7 +204,8 @@ def test_a_person_is_asked_before_files_are_left_for_good(
 def test_a_table_is_undropped(shop: Shop) -> None:
     """As it was; and under another name if its own is taken."""
     first = shop.dropped("t", HOUR_MS)
-    assert f"undrop      `headgate jobs undrop {first}`" in shop.run("show", first)
+    hint = f"undrop      `headgate jobs undrop {first} --data {shop.folder}`"
+    assert hint in shop.run("show", first)
     assert shop.run("undrop", first) == "Table 'default.main.a.t' is back.\n"
     before = shop.loaded("t")
     second = shop.dropped("u", HOUR_MS)
@@ -205,7 +223,7 @@ def test_a_table_is_undropped(shop: Shop) -> None:
 def test_the_change_log_names_the_operator(shop: Shop, tmp_path: Path, capsys: Output) -> None:
     """For what was undone and for what was given up."""
     shop.run("undrop", shop.dropped("t", HOUR_MS))
-    shop.run("cancel", shop.dropped("u"))
+    shop.run("cancel", shop.dropped("u"), "--yes")
     data = str(tmp_path / "data")
     assert run(["log", "--changes", "--kind", "table", "--json", "--data", data]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -232,6 +250,7 @@ def test_the_change_log_names_the_operator(shop: Shop, tmp_path: Path, capsys: O
         (["show", "17", "--follow"], 1, "Job does not exist: 17"),
         (["retry", "17"], 1, "`headgate jobs list --data"),
         (["cancel", "0"], 2, "it is no whole number of 64 bits"),
+        (["cancel", "17"], 2, "nobody can be asked: there is no terminal. Say so: `headgate jobs "),
         (["undrop", "17", "--as", "t"], 2, "it has no namespace"),
         (["undrop", "17", "--as", "a..t"], 2, "or an empty part"),
         (["list", "--state", "runing"], 2, "the nearest known one is RUNNING"),
@@ -313,17 +332,17 @@ def test_a_job_is_followed_by_scripts(shop: Shop, follow: Follow) -> None:
 def test_a_bar_is_drawn_on_a_terminal(
     shop: Shop, follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In place, no longer than the line, and with a line end at its end."""
+    """In place, as long as there is room, and with a line end at its end."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "60")
     follow += [Found(LIVE, RUNNING), Found(LIVE, RUNNING), Found(LIVE, DONE)]
     begin, *drawn = shop.run("show", "17", "--follow").split(ERASE_LINE)
 
     assert begin == ""
-    assert [line[:33] for line in drawn] == [
-        "[############............]  50%  ",
-        "[############............]  50%  ",
-        "[########################] 100%  ",
+    assert [line[:17] for line in drawn] == [
+        "[####....]  50%  ",
+        "[####....]  50%  ",
+        "[################",
     ]
     assert all(len(line.rstrip("\n")) <= 59 for line in drawn)
     assert drawn[-1].endswith("\n")

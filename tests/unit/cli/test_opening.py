@@ -14,7 +14,7 @@ READING = [
     ["catalog", "show", "main"],
     ["jobs", "list"],
     ["jobs", "show", "17"],
-    ["jobs", "cancel", "17"],
+    ["jobs", "cancel", "17", "--yes"],
     ["work"],
 ]
 

@@ -103,13 +103,49 @@ async def test_a_job_that_runs_is_not_tried_again(node: Node, steering: Steering
         await steering.retry(job)
 
 
-async def test_a_grace_period_is_not_cut_short(node: Node, steering: Steering) -> None:
+async def test_a_grace_period_is_not_cut_short_by_mistake(node: Node, steering: Steering) -> None:
     """Until its end the table can come back; that was promised."""
     await node.table()
     job = await drop(node, grace_ms=HOUR_MS)
 
     with pytest.raises(Conflict, match="its grace period is not over"):
         await steering.retry(job)
+
+
+async def test_a_grace_period_ends_early_if_an_operator_says_so(
+    node: Node, steering: Steering, inspector: Inspector
+) -> None:
+    """By one commit, which says who it was; then any worker begins, and nothing comes back."""
+    await node.table()
+    job = await drop(node, grace_ms=HOUR_MS)
+    assert not await is_claimed(node, job)
+    tried = (await steering.end_grace(job, "olga")).view
+    opened = await node.opened()
+    log = node.kernel.log.oldest_first(PointerKey(opened.realm.id, opened.pointer))
+    notes: list[Any] = [group.note async for commit in log for group in commit.groups]
+
+    assert (tried.state, tried.can_undrop) == ("PENDING", False)
+    assert (notes[-1]["do"], notes[-1]["job"], notes[-1]["by"]) == ("end-grace", str(job), "olga")
+    with pytest.raises(Conflict, match="are being deleted"):
+        await steering.undrop(opened, await inspector.find(job), None)
+    assert await is_claimed(node, job)
+
+
+async def test_what_has_no_grace_period_is_just_tried_again(
+    node: Node, steering: Steering, job: int
+) -> None:
+    """No commit is made for it; what runs or has ended is refused as ever."""
+    before = (await node.opened()).head.id
+    await write_row(node, job, FAILED)
+    assert (await steering.end_grace(job, "olga")).view.attempts == 0
+    assert (await node.opened()).head.id == before
+
+    await write_row(node, job, claimed(None, "host:1", 1))
+    with pytest.raises(Conflict, match="a worker has it"):
+        await steering.end_grace(job, "olga")
+    await steering.cancel(job, "olga")
+    with pytest.raises(Conflict, match="What is left of its files is in "):
+        await steering.end_grace(job, "olga")
 
 
 @pytest.mark.parametrize("row", [None, FAILED], ids=["pending", "dead letter"])

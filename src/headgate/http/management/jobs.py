@@ -63,6 +63,13 @@ class JobList(msgspec.Struct, frozen=True, rename="kebab"):
     """To be sent as `page-token` for those behind them; null if there are none."""
 
 
+class RetryRequest(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """How a purge is to be tried."""
+
+    end_grace: bool = False
+    """Also if its grace period is not over; then its table cannot come back."""
+
+
 class UndropRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Under which name a table is to come back."""
 
@@ -98,8 +105,10 @@ async def show_job(services: JobServices, request: Request) -> Response:
 
 async def retry_job(services: JobServices, request: Request) -> Response:
     """Let a job be tried at once."""
-    found, _ = await _found(services, request, MANAGE_JOBS)
-    tried = await services.steering.retry(found.live.id)
+    end_grace = bool(request.body) and decode(request, RetryRequest).end_grace
+    found, call = await _found(services, request, MANAGE_JOBS)
+    id, steering = found.live.id, services.steering
+    tried = await (steering.end_grace(id, call.principal) if end_grace else steering.retry(id))
     services.wake(tried.live)
     return json_response(200, tried.view)
 
@@ -216,6 +225,7 @@ ROUTES = (
         "retryJob",
         "Let a purge be tried at once, as if for the first time",
         _ABOUT,
+        request=RetryRequest,
         response=JobView,
         errors=_CHANGES,
         rule=MANAGE_JOBS,

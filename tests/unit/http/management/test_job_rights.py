@@ -83,7 +83,9 @@ async def test_who_owned_a_table_sees_its_job_and_gets_it_back(
     await guarded.assign("ann", "user")
 
     assert [one["id"] for one in (await operator.read("", "ann"))["jobs"]] == [job]
-    assert (await operator.refused(f"/{job}/cancel", "ann"))[:2] == (403, "Forbidden")
+    status, kind, said = await operator.refused(f"/{job}/cancel", "ann")
+    assert (status, kind) == (403, "Forbidden")
+    assert f"'manageJobs' on metadata '{CATALOG}.a.t'" in said
     assert (await operator.refused(f"/{job}/retry", "ann"))[:2] == (403, "Forbidden")
     assert (await operator.refused(f"/{others}/undrop", "ann"))[:2] == (404, "JobNotFound")
     assert (await operator.post(f"/{job}/undrop", "ann"))[0] == 200

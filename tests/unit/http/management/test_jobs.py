@@ -139,6 +139,18 @@ async def test_a_job_is_tried_again_and_the_workers_are_told(
     assert [one.id for one in operator.woken] == [int(job)]
 
 
+async def test_a_grace_period_is_ended_by_whoever_says_so(operator: Operator, node: Node) -> None:
+    """Else the job goes on to wait; after that the workers are told."""
+    job = await dropped(node, grace_ms=HOUR_MS)
+    for body in (None, {}, {"end-grace": False}):
+        assert (await operator.refused(f"/{job}/retry", body=body))[:2] == (409, "Conflict")
+    assert (await operator.refused(f"/{job}/retry", body={"end-grace": 1}))[0] == 400
+    status, answer = await operator.post(f"/{job}/retry", body={"end-grace": True})
+
+    assert (status, answer["can-undrop"]) == (200, False)
+    assert [(one.id, one.job.begun) for one in operator.woken] == [(int(job), True)]
+
+
 async def test_a_job_is_given_up_once(operator: Operator, node: Node) -> None:
     """The second time it has ended; so it has for a retry and an undrop."""
     job = await dropped(node)
