@@ -57,9 +57,13 @@ class Progress(msgspec.Struct, frozen=True):
 class Deleter:
     """Lets children delete."""
 
-    def __init__(self, pool: WorkerPool, files_below: Callable[[Roots], object]) -> None:
+    def __init__(
+        self, pool: WorkerPool, files_below: Callable[[Roots], object], *more: bytes
+    ) -> None:
+        """`more` is what children of this pool want to know with each step."""
         self._pool = pool
         self._files_below = files_below
+        self._more = more
 
     async def run(self, task: Task, fence: Path) -> AsyncGenerator[Progress]:
         """One stage. It ended well if no progress had failures or was stale. Close it if you stop
@@ -74,7 +78,9 @@ class Deleter:
         sums = Progress("")
         for step in STEPS[task.stage]:
             before, failed = sums, False
-            steps = self._pool.stream("delete", files, asked, step.encode(), bytes(fence))
+            steps = self._pool.stream(
+                "delete", files, asked, step.encode(), bytes(fence), *self._more
+            )
             async with aclosing(steps) as answers:
                 async for answer in answers:
                     sums = _sum(before, msgspec.msgpack.decode(answer, type=Progress))

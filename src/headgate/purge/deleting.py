@@ -15,7 +15,7 @@ from headgate.catalog.metadata_files import unzipped
 from headgate.clock import Clock
 from headgate.errors import FileMissing, StorageUnavailable
 from headgate.limits import WALK_SEEN_PATHS_MAX
-from headgate.planning.reachable import Found, Seen, Walk
+from headgate.planning.reachable import Found, Walk
 from headgate.purge.deleter import (
     DATA,
     LAST,
@@ -27,15 +27,14 @@ from headgate.purge.deleter import (
     Task,
 )
 from headgate.purge.jobs import LEAVES, Failed
+from headgate.purge.removal import Hands, Kind, Means, Removal, Removed, Remover
 from headgate.purge.surveying import StaleError, referred
-from headgate.purge.sweeping import Batch, Deletion, Sweep
+from headgate.purge.sweeping import Deletion
 from headgate.purge.territory import Standing, Territory
-from headgate.storage.deletions import Check, Deleted
+from headgate.storage.deletions import Check
 
 LISTED_AT_ONCE = 1_000
 
-Kind = Callable[[], Iterator[Found]]
-"""Finds all files of a kind, each time anew."""
 Tell = Callable[[Progress], None]
 
 
@@ -80,7 +79,7 @@ class Tools(NamedTuple):
 class Step:
     """One step."""
 
-    def __init__(self, name: str, task: Task, tools: Tools) -> None:
+    def __init__(self, name: str, task: Task, tools: Tools, hands: Hands = Removal) -> None:
         self._name = name
         self._task = task
         self._files, self._clock, self._check, self._tell = tools
@@ -92,6 +91,7 @@ class Step:
         self._failures = 0
         self._needed: set[int] = set()
         """Files of the table that others refer to."""
+        self._hands = hands
         self._walk = self._begun()
 
     def run(self) -> None:
@@ -105,7 +105,8 @@ class Step:
         older = partial(walk.older, self._task.metadata_location)
         rest = partial(_all, walk.lists, walk.statistics, older)
         if self._name == DATA:
-            self._delete(walk.data)
+            self._remover().data(walk, self._removed)
+            self._tell_unread()
             self._verify(walk.data, besides=partial(_all, walk.manifests, rest, self._last))
         elif self._name == MANIFESTS:
             self._delete(walk.manifests)
@@ -166,48 +167,27 @@ class Step:
 
     def _delete(self, kind: Kind) -> None:
         """Delete all files of a kind that are the table's own; tell of those that are outside."""
-        seen, batch, kept, needed = Seen(), Batch(), 0, self._needed
-        threads = self._task.threads
-        deletion = self._files.deletion()
-        with Sweep(deletion, threads, self._clock, self._check, self._done) as sweep:
-            for found in kind():
-                self._check()
-                outside: list[str] = []
-                for path, size in zip(found.paths, found.sizes, strict=True):
-                    folder, name = self._territory.find(path)
-                    standing = folder.standing_of(name)
-                    if standing is Standing.ELSEWHERE or not seen.is_new((folder.key, name)):
-                        continue
-                    if standing is Standing.OUTSIDE:
-                        outside.append(path)
-                        continue
-                    if needed and hash((folder.key, name)) in needed:
-                        kept += 1
-                        continue
-                    batch.add(folder.location, name, size)
-                    if batch.is_full:
-                        self._found += batch.count
-                        sweep.take(batch)
-                        batch = Batch()
-                if outside:
-                    self._report(self._name, outside=outside)
-            if batch.count:
-                self._found += batch.count
-                sweep.take(batch)
-        self._sums = msgspec.structs.replace(self._sums, kept=self._sums.kept + kept)
+        self._remover().files(kind, self._removed)
         self._tell_unread()
 
-    def _done(self, batch: Batch, done: Deleted) -> None:
-        assert done.deleted + len(done.missing) + len(done.failed) == batch.count
+    def _remover(self) -> Remover:
+        means = Means(self._files, self._clock, self._check)
+        return self._hands(self._task, means, self._needed)
+
+    def _removed(self, removed: Removed) -> None:
+        """Count what was done, and tell it."""
+        sums = self._sums
+        self._found += removed.found
         self._sums = msgspec.structs.replace(
-            self._sums,
-            deleted=self._sums.deleted + done.deleted,
-            missing=self._sums.missing + len(done.missing),
-            bytes=self._sums.bytes + batch.deleted_bytes(done),
+            sums,
+            deleted=sums.deleted + removed.deleted,
+            missing=sums.missing + removed.missing,
+            bytes=sums.bytes + removed.bytes,
+            kept=sums.kept + removed.kept,
         )
-        for location, why in done.failed:
-            self._fail(location, why)
-        self._report(self._name)
+        self._failures += len(removed.failed)
+        self._failed += removed.failed
+        self._report(self._name, outside=list(removed.outside))
 
     def _tell_unread(self) -> None:
         """What a damaged manifest leads to is not known, so not all is deleted."""

@@ -17,6 +17,8 @@ from headgate.planning.files import open_files
 from headgate.purge.deleter import Progress, Task
 from headgate.purge.deleting import Files, Step, Tell, Tools
 from headgate.purge.fence import open_fence
+from headgate.purge.removal import Hands, Removal
+from headgate.purge.sizing import has_files, sizes
 from headgate.purge.surveying import shared_by
 from headgate.purge.surveying import survey as look
 from headgate.purge.surveyor import Referrer, Surveyed
@@ -28,7 +30,9 @@ SIGN_OF_LIFE_SECONDS = 1.0
 WAITING_MAX = 4  # progress that nobody has read yet: nothing more is deleted meanwhile
 
 
-def delete(factory: bytes, asked: bytes, step: bytes, fence: bytes) -> Iterator[bytes]:
+def delete(
+    factory: bytes, asked: bytes, step: bytes, fence: bytes, hands: Hands = Removal
+) -> Iterator[bytes]:
     """One step of a task: progress, encoded."""
     task = msgspec.msgpack.decode(asked, type=Task)
     files = cast("Files", open_files(factory))
@@ -42,7 +46,7 @@ def delete(factory: bytes, asked: bytes, step: bytes, fence: bytes) -> Iterator[
 
             step_back()
             check_both()
-            Step(step.decode(), task, Tools(files, clock, check_both, tell)).run()
+            Step(step.decode(), task, Tools(files, clock, check_both, tell), hands).run()
 
         for progress in told(Progress(step.decode()), work):
             yield msgspec.msgpack.encode(progress)
@@ -138,7 +142,23 @@ def _alive(work: Future[Any]) -> Iterator[bytes]:
         yield b""
 
 
-JOBS: dict[bytes, Job] = {b"delete": delete, b"survey": survey, b"shared": shared}
+def count(factory: bytes, location: bytes) -> Iterator[bytes]:
+    """How many files a table has."""
+    yield msgspec.msgpack.encode(sizes(location.decode(), open_files(factory)))
+
+
+def is_large(factory: bytes, location: bytes, least: bytes) -> Iterator[bytes]:
+    """Whether a table has so many files."""
+    yield b"1" if has_files(location.decode(), int(least), open_files(factory)) else b""
+
+
+JOBS: dict[bytes, Job] = {
+    b"delete": delete,
+    b"survey": survey,
+    b"shared": shared,
+    b"count": count,
+    b"is-large": is_large,
+}
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from headgate.errors import HeadgateError
 from headgate.purge.deleter import STEPS, Progress, Task
 from headgate.purge.deleting import Files, Step, Tools
 from headgate.purge.jobs import LEAVES, ROOTS, Failed
+from headgate.purge.removal import Hands, Removal
 from headgate.storage.deletions import Check, may_go_on
 from headgate.storage.options import StorageOptions
 from headgate.storage.worker_files import WorkerFiles
@@ -150,23 +151,28 @@ class Outcome:
         return sum(one.deleted + one.missing for one in self.sums.values())
 
 
-def run(task: Task, files: Files | None = None, check: Check = may_go_on) -> Outcome:
+def run(
+    task: Task,
+    files: Files | None = None,
+    check: Check = may_go_on,
+    hands: Hands = Removal,
+) -> Outcome:
     """All steps of a stage in this process, until one fails."""
     outcome = Outcome()
     opened = files or WorkerFiles(StorageOptions(), task.roots)()
     for name in STEPS[task.stage]:
         tools = Tools(opened, SystemClock(), check, outcome.progress.append)
-        Step(name, task, tools).run()
+        Step(name, task, tools, hands).run()
         outcome.sums[name] = outcome.progress[-1]
         if outcome.failed:
             break
     return outcome
 
 
-def purge(table: DroppedTable, **fields: Any) -> Outcome:
+def purge(table: DroppedTable, hands: Hands = Removal, **fields: Any) -> Outcome:
     """Both stages."""
-    leaves = run(table.task(LEAVES, **fields))
+    leaves = run(table.task(LEAVES, **fields), hands=hands)
     if leaves.failed:
         return leaves
-    roots = run(table.task(ROOTS, **fields))
+    roots = run(table.task(ROOTS, **fields), hands=hands)
     return Outcome([*leaves.progress, *roots.progress], leaves.sums | roots.sums)
