@@ -3,6 +3,7 @@ one goes too, so does the file."""
 
 import asyncio
 import logging
+import threading
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 
@@ -43,6 +44,20 @@ async def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     monkeypatch.setattr(worker, "SIGN_OF_LIFE_SECONDS", 0.01)
     async with opened_site(tmp_path, monkeypatch) as site:
         yield site
+
+
+@pytest.fixture(name="stopped")
+def _stopped(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set as soon as a child that deletes knows that nobody listens to it."""
+    stopped = threading.Event()
+
+    class Over(threading.Event):
+        def set(self) -> None:
+            super().set()
+            stopped.set()
+
+    monkeypatch.setattr(worker, "Event", Over)
+    return stopped
 
 
 def take_over(lake: Lake, name: str, other: str) -> None:
@@ -145,7 +160,9 @@ async def paused_machine(site: Site, after: int) -> tuple[Machine, Pause]:
     return await site.machine(clock=clock, trouble=Trouble(before_check=pause)), pause
 
 
-async def test_a_reference_that_is_made_during_a_purge_stops_it(site: Site) -> None:
+async def test_a_reference_that_is_made_during_a_purge_stops_it(
+    site: Site, stopped: threading.Event
+) -> None:
     """What is left of the table by then, and another one needs, stays until that one goes."""
     machine, pause = await paused_machine(site, after=20)
     made = await machine.make()
@@ -154,10 +171,10 @@ async def test_a_reference_that_is_made_during_a_purge_stops_it(site: Site) -> N
     await pause.began()
     left = data_of(files_of(made))
     await register(site, "b", left)
-    machine.pool.broken_off.clear()
+    stopped.clear()
 
     machine.node.kernel.clock.advance(1_000 * GROUND_SECONDS)  # type: ignore[attr-defined]
-    await machine.pool.broken_off.wait()
+    await asyncio.to_thread(stopped.wait)
     pause.end()
     await machine.workers.idle()
     row = await machine.row(job)
