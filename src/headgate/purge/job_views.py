@@ -26,6 +26,8 @@ class JobSummary(msgspec.Struct, frozen=True, rename="kebab"):
     """The name that the table had, level by level."""
     metadata_location: str
     """Its last metadata file, which leads to all others."""
+    places: tuple[str, ...]
+    """Its own: nothing else may lie there until all is deleted."""
     state: str
     """PENDING, RUNNING, SUCCEEDED, DEAD_LETTER or CANCELLED."""
     purger: str
@@ -97,6 +99,7 @@ def view(live: LiveJob, row: JobRow | None) -> JobView:
         catalog=live.catalog_name,
         table=(*job.table.namespace, job.table.name),
         metadata_location=job.metadata_location,
+        places=job.reserved,
         state=row.state,
         purger=job.purger,
         attempts=row.attempts,

@@ -50,6 +50,7 @@ def test_a_job_without_a_row_was_never_tried() -> None:
     )
     assert (seen.dropped_by, seen.request, seen.created_ms) == ("ann", "r-1", 1_000)
     assert seen.metadata_location == JOB.metadata_location
+    assert seen.places == JOB.reserved
     assert seen.started_ms is seen.updated_ms is seen.next_attempt_ms is seen.grace_end_ms is None
     assert (seen.files_per_second, seen.estimated_end_ms, seen.ledger) == (0.0, None, ())
 

@@ -46,6 +46,7 @@ async def test_a_job_tells_all_of_it(operator: Operator, node: Node) -> None:
         "catalog": CATALOG,
         "table": ["a", "t"],
         "metadata-location": found.live.job.metadata_location,
+        "places": list(found.live.job.reserved),
         "state": "DEAD_LETTER",
         "purger": "async",
         "attempts": 5,
