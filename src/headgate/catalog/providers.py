@@ -19,6 +19,8 @@ OWN_PREFIX = "headgate."
 LOCATION = f"{OWN_PREFIX}location"
 """Where the tables of an Iceberg catalog lie."""
 METADATA_ONLY = f"{OWN_PREFIX}metadata-only"
+UPKEEP_PREFIX = f"{OWN_PREFIX}upkeep."
+"""Policies for the tables in it, which are everybody's who may change the catalog."""
 _OWN_TYPES = {ICEBERG: RELATIONAL, FILESET: FILESET, MODEL: MODEL}
 _DEFAULTS = {FILESET: FILESET, MODEL: MODEL}
 _PROVIDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -90,7 +92,8 @@ def check_settable(sort: Sort, names: Iterable[str]) -> None:
     """Refuse changes of properties that the server keeps, and secrets, which it does not."""
     kept = {BACKEND, URI, WAREHOUSE} if sort.is_iceberg else set()
     for name in names:
-        if name in kept or name == "in-use" or name.startswith(OWN_PREFIX):
+        is_own = name.startswith(OWN_PREFIX) and not name.startswith(UPKEEP_PREFIX)
+        if name in kept or name == "in-use" or is_own:
             raise BadRequest(
                 f"Property {name} cannot be set or removed",
                 why="the server keeps it",

@@ -261,3 +261,14 @@ async def test_a_disabled_empty_catalog_is_dropped(control: Control) -> None:
     await control.done("PATCH", f"{CATALOGS}/files", {"inUse": False})
 
     assert (await control.done("DELETE", f"{CATALOGS}/files"))["dropped"] is True
+
+
+async def test_policies_of_upkeep_are_everybodys_to_set(control: Control) -> None:
+    """They begin like what the server keeps, and it keeps none of them for itself."""
+    policy = "headgate.upkeep.expire.enabled"
+    changed = await control.done(
+        "PUT", f"{CATALOGS}/main", update("setProperty", property=policy, value="false")
+    )
+
+    assert changed["catalog"]["properties"][policy] == "false"
+    assert (await control.done("GET", f"{CATALOGS}/main"))["catalog"] == changed["catalog"]
