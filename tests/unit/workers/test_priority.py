@@ -44,7 +44,7 @@ def test_what_a_thread_starts_steps_back_with_it() -> None:
 
 
 def test_where_threads_have_no_policy_the_process_is_nice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """macOS knows no idle threads."""
+    """So it is on macOS."""
     asked: list[int] = []
     monkeypatch.delattr(os, "SCHED_IDLE", raising=False)
     monkeypatch.setattr(os, "nice", asked.append)
