@@ -34,7 +34,6 @@ class ConnectServer(PrivateServer):
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(self.port),
             "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -Djava.io.tmpdir={self._folder}",
-            "spark.driver.memory": "1g",
             "spark.jars": ",".join(map(str, runtime_jars())),
             "spark.local.dir": str(self._folder),
             "spark.sql.extensions": EXTENSIONS,
@@ -43,7 +42,9 @@ class ConnectServer(PrivateServer):
         }
         command = [str(HOME / "bin" / "spark-submit"), "--master", "local[2]", "--class", PROGRAM]
         command += [word for name, text in conf.items() for word in ("--conf", f"{name}={text}")]
-        child = Child([*command, "spark-internal"], self._folder / "log", environment(self._folder))
+        # To Spark it is one of its daemons, which have their memory from elsewhere.
+        told = environment(self._folder) | {"SPARK_DAEMON_MEMORY": "1g"}
+        child = Child([*command, "spark-internal"], self._folder / "log", told)
         self._child = child
         child.wait_until(lambda: STARTED.search(child.said()), START_SECONDS_MAX)
 

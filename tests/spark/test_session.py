@@ -86,7 +86,7 @@ def test_a_session_that_runs_is_used_and_left_running(
 def test_failures_come_out_as_ours(headgate: Server, table: str) -> None:
     """Of an executor, of Iceberg and of Spark itself."""
     statements = {
-        "SELECT * FROM hg.s.nothing": HeadgateError,
+        "SELECT * FROM hg.s.nothing": TableNotFound,
         f"CALL hg.system.rollback_to_snapshot('{table[3:]}', 1)": HeadgateError,
         "CALL hg.system.expire_snapshots('s.nothing')": TableNotFound,
     }
@@ -139,7 +139,7 @@ def test_a_session_of_its_own_says_nothing_and_leaves_nothing(
             told = {{
                 "rows": session.sql("SELECT count(*) FROM {table}").collect()[0][0],
                 "python": session.range(1).mapInArrow(where, "path string").collect()[0][0],
-                "lines": [one.cmdline() for one in psutil.Process().children(recursive=True)],
+                "lines": [one.cmdline() for one in psutil.Process().children()],
                 "conf": session.sql("SET").collect(),
             }}
         print(json.dumps(told))

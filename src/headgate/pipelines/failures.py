@@ -5,17 +5,24 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from headgate.errors import HeadgateError, Unavailable
+from headgate.errors import HeadgateError, NamespaceNotFound, TableNotFound, Unavailable
 from headgate.pipelines.sending import KINDS, own_kind
 
 WORDS_CHARS_MAX = 500
 CAUSES_MAX = 20
+
+CONDITIONS: dict[str, type[HeadgateError]] = {
+    "SCHEMA_NOT_FOUND": NamespaceNotFound,
+    "TABLE_OR_VIEW_NOT_FOUND": TableNotFound,
+}
+"""What Spark itself calls it."""
 
 _OURS = re.compile(r"headgate\.errors\.(\w+): (.+)")
 _PYTHON = "Traceback (most recent call last):"
 _RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:: .*)?")
 _CAUSE = re.compile(r"^(?:Caused by|Exception in thread \S+):? *(.+)$", re.MULTILINE)
 _CLASS = re.compile(r"^(?:[a-z]\w*\.)+([A-Z][\w$]*): ")
+_SPARKS = re.compile(r"\[([A-Z_]+)[.\]]([^\n]+)")
 _ICEBERGS = re.compile(r"org\.apache\.iceberg\.exceptions\.(\w+): ([^\n]+)")
 
 logger = logging.getLogger(__name__)
@@ -56,7 +63,8 @@ def spoken(text: str) -> HeadgateError:
     """The error that a text of Spark's tells of; what is known by its name keeps its kind."""
     ours = [(own_kind(name), words) for name, words in _OURS.findall(text)]
     icebergs = [(KINDS.get(name), words) for name, words in _ICEBERGS.findall(text)]
-    for kind, words in (*ours[::-1], *icebergs):
+    sparks = [(CONDITIONS.get(name), words) for name, words in _SPARKS.findall(text)]
+    for kind, words in (*ours[::-1], *icebergs, *sparks):
         if kind is not None:
             return kind(shortened(words))
     return HeadgateError("Spark failed", why=words_of(text), fix="--debug shows all that it says")
@@ -73,7 +81,7 @@ def words_of(text: str) -> str:
 
 def shortened(text: str) -> str:
     """One line that is not too long."""
-    line = " ".join(text.split())
+    line = " ".join(text.split()).removesuffix(".")
     return line if len(line) <= WORDS_CHARS_MAX else f"{line[:WORDS_CHARS_MAX]}…"
 
 

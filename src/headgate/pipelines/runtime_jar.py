@@ -56,7 +56,12 @@ RUNTIME = Jar(
 )
 """Iceberg for Spark, with all that local files need."""
 
-AWS = Jar("org.apache.iceberg", "iceberg-aws-bundle", ICEBERG)
+AWS = Jar(
+    "org.apache.iceberg",
+    "iceberg-aws-bundle",
+    ICEBERG,
+    "dd7e49ffa4ac9b215bed846581991259e3aec9bb2fa08d6cec029c46cd66d957",
+)
 """What it needs besides for files in S3."""
 
 

@@ -120,6 +120,17 @@ def check_options(options: SparkOptions) -> None:
         check_java(os.environ)
 
 
+def check_spark(options: SparkOptions) -> None:
+    """Refuse what a session could not be started with, without starting one."""
+    check_pyspark()
+    if options.remote:
+        check_connect()
+        check_remote(options.remote)
+    else:
+        check_master(options.master)
+        check_java(os.environ)
+
+
 def add_catalog(
     session: "SparkSession", name: str, server: Server, catalog: str, more: Mapping[str, str]
 ) -> None:
@@ -253,9 +264,15 @@ def _not_started(options: SparkOptions, error: Exception, log: Path) -> Headgate
 
 def _await_executors(session: "SparkSession", master: str) -> None:
     """Run something tiny: a cluster without room would let a pipeline wait for ever."""
-    timer = threading.Timer(SPARK_EXECUTOR_SECONDS_MAX, session.sparkContext.cancelAllJobs)
-    timer.daemon = True
-    timer.start()
+    has_ended = threading.Event()
+
+    def give_up() -> None:
+        wait = SPARK_EXECUTOR_SECONDS_MAX
+        while not has_ended.wait(wait):
+            session.sparkContext.cancelAllJobs()
+            wait = 1.0  # the job may not have been there yet
+
+    threading.Thread(target=give_up, daemon=True).start()
     try:
         session.range(1).count()
     except Exception as error:
@@ -266,7 +283,7 @@ def _await_executors(session: "SparkSession", master: str) -> None:
             fix="Check that it has workers with free cores and memory, and spark.executor.memory",
         ) from error
     finally:
-        timer.cancel()
+        has_ended.set()
 
 
 @contextmanager

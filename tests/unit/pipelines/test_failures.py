@@ -62,6 +62,14 @@ def test_errors_of_iceberg_keep_their_kind(text: str, kind: type[HeadgateError])
     assert str(told) == text.partition(": ")[2]
 
 
+def test_what_spark_does_not_find_is_not_found() -> None:
+    """It has names of its own for that."""
+    told = spoken("[TABLE_OR_VIEW_NOT_FOUND] The table or view a.b cannot be found.\n at line 1")
+
+    assert type(told) is TableNotFound
+    assert str(told) == "The table or view a.b cannot be found"
+
+
 def test_the_innermost_cause_says_most() -> None:
     """Without the packages of its class."""
     assert words_of(JAVA.format("ValidationException: no")) == "ValidationException: no"
