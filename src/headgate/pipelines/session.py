@@ -120,17 +120,6 @@ def check_options(options: SparkOptions) -> None:
         check_java(os.environ)
 
 
-def check_spark(options: SparkOptions) -> None:
-    """Refuse what a session could not be started with, without starting one."""
-    check_pyspark()
-    if options.remote:
-        check_connect()
-        check_remote(options.remote)
-    else:
-        check_master(options.master)
-        check_java(os.environ)
-
-
 def add_catalog(
     session: "SparkSession", name: str, server: Server, catalog: str, more: Mapping[str, str]
 ) -> None:

@@ -29,7 +29,9 @@ from headgate.purge.jobs import (
 from headgate.purge.stages import Attempt, JobGoneError, Stages
 
 BUILT_IN = frozenset({"async", "synchronous"})
-"""Names of jobs that `Stages` does."""
+"""Purgers whose jobs `Stages` does."""
+WITH_SPARK = BUILT_IN | {"spark"}
+"""The same where there is Spark."""
 BEAT_SECONDS = 1.0
 """Between heartbeats that tell something new."""
 BEATS_PER_LEASE = 3
@@ -58,11 +60,13 @@ class Runner:
         events: EventBus,
         chance: Callable[[], float],
         purgers: Mapping[str, Purger] = {},
+        built_in: frozenset[str] = BUILT_IN,
     ) -> None:
         self.stages = stages
         self.terms = stages.terms
         self.purgers = purgers
         """Those of third parties, by name."""
+        self._built_in = built_in
         self._kernel = stages.kernel
         self._queue = stages.queue
         self._events = events
@@ -70,7 +74,7 @@ class Runner:
 
     def can(self, live: LiveJob) -> bool:
         """Whether the purger that a job is for is here."""
-        return live.job.purger in BUILT_IN or live.job.purger in self.purgers
+        return live.job.purger in self._built_in or live.job.purger in self.purgers
 
     async def run(self, lease: Lease) -> JobRow:
         """Bring a job to its end, or as far as it goes now; its row then.
@@ -124,7 +128,7 @@ class Runner:
             if not begun:
                 raise JobGoneError
         self._events.publish(PurgeStarted(**facts_of(live, self._now_ms())))
-        if job.purger in BUILT_IN:
+        if job.purger in self._built_in:
             await self.stages.run(live, attempt, fence.path)
         else:  # a third party's files are never deleted by anybody else
             await self.purgers[job.purger].purge(live)

@@ -13,7 +13,7 @@ from headgate.purge.purgers import METHODS, IcebergPurger, PurgerContext, ThirdP
 
 ASYNC, SYNCHRONOUS, SPARK = "async", "synchronous", "spark"
 ALIASES = {"jdbc-async": ASYNC}
-PURGERS = Kind("purger", "headgate.purgers", (ASYNC, *ALIASES, SYNCHRONOUS))
+PURGERS = Kind("purger", "headgate.purgers", (ASYNC, *ALIASES, SYNCHRONOUS, SPARK))
 _GOOD_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -49,12 +49,6 @@ def select(choice: str, properties: Mapping[str, Mapping[str, str]]) -> Selectio
     installed and not chosen; those of one that nobody knows are mistakes.
     """
     name = ALIASES.get(choice, choice)
-    if name == SPARK:
-        raise PURGERS.unusable(
-            choice,
-            why="it comes with the pipelines and is not available yet",
-            fix=f"Choose {ASYNC} or {SYNCHRONOUS}",
-        )
     purger = None if name in PURGERS.built_in else _made(choice)
     name = name if purger is None else purger.name
     _check_owners(properties, (*PURGERS.names(), name))
@@ -81,7 +75,7 @@ def _check_name(choice: str, name: object) -> None:
     """Jobs and properties know a purger by its own name, however it was chosen."""
     if not isinstance(name, str) or not _GOOD_NAME.fullmatch(name):
         raise _broken(choice, f"its name is {name!r}, and not lower-case words with dashes between")
-    if name in {*PURGERS.built_in, SPARK}:
+    if name in PURGERS.built_in:
         raise _broken(choice, f"its name is {name!r}, which is built in")
     if choice in PURGERS.names() and choice != name:
         raise _broken(choice, f"its name is {name!r}, and its entry point has another")

@@ -8,6 +8,8 @@ from headgate.purge.jobs import State
 from headgate.purge.workers import Workers
 
 ASYNC = "async"
+AT_LEISURE = frozenset({ASYNC, "spark"})
+"""Purgers that nobody waits for."""
 
 
 class PurgeService:
@@ -18,13 +20,13 @@ class PurgeService:
         self._workers = workers
 
     async def hand_over(self, live: LiveJob) -> None:
-        """Begin with a job. All purgers but `async` are waited for: `PurgeUnfinished` if they fail.
+        """Begin with a job. Most purgers are waited for: `PurgeUnfinished` if they fail.
 
         Then the table is dropped all the same, and the job is tried again like any other.
         """
         if live.job.not_before_ms:
             return  # nobody may begin with it yet
-        if live.job.purger == ASYNC:
+        if live.job.purger in AT_LEISURE:
             self._workers.wake(live)
             return
         try:

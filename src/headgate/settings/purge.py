@@ -7,6 +7,8 @@ from headgate.settings.setting import PREFIX, Raw, Setting
 _GRAVITINO = "gravitino.iceberg-rest."
 _ALIASES = {f"{_GRAVITINO}purger.": "purger.", "purger.jdbc-async.": "purger.async."}
 _BUILT_IN = ("async", "jdbc-async", "synchronous", "spark")
+SPARK_CONF = "purger.spark.conf."
+"""What follows is a property of Spark."""
 _PROPERTY = re.compile(
     r"purger\.(?P<owner>[a-z0-9]+(?:-[a-z0-9]+)*)\.(?P<key>[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)"
 )
@@ -17,9 +19,10 @@ PURGER = Setting(
     type=str,
     default="async",
     help="Who deletes the files of a table that is dropped with purge: `async` (the drop is "
-    "answered at once, workers delete), `synchronous` (the drop is answered when they are gone), "
-    "the name of an installed purger, or the import path of one, as `module:Class`. Its own "
-    "properties are the settings `purger.NAME.*`.",
+    "answered at once, workers delete), `spark` (the same, and Spark deletes those of large "
+    "tables), `synchronous` (the drop is answered when they are gone), the name of an installed "
+    "purger, or the import path of one, as `module:Class`. Its own properties are the settings "
+    "`purger.NAME.*`.",
     aliases=("purger.name", f"{_GRAVITINO}purger"),
 )
 
@@ -45,7 +48,7 @@ class PurgerProperty(Setting[str]):
 def purger_property(name: str) -> PurgerProperty | None:
     """The setting of this name for a third party's purger; None if it is no such name."""
     found = _PROPERTY.fullmatch(name)
-    if found is None or found["owner"] in _BUILT_IN:
+    if found is None or (found["owner"] in _BUILT_IN and not name.startswith(SPARK_CONF)):
         return None
     return PurgerProperty(
         name=name,

@@ -9,7 +9,7 @@ from headgate.backends.memory import MemoryBackend
 from headgate.catalog.events import EventBus
 from headgate.errors import BadSetting
 from headgate.purge.purgers import PurgerContext
-from headgate.purge.selection import PURGERS, select
+from headgate.purge.selection import PURGERS, Selection, select
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.options import StorageOptions
 from headgate.testing.manual_clock import ManualClock
@@ -73,19 +73,15 @@ def test_an_unknown_purger_is_refused_with_the_nearest() -> None:
 
     assert str(caught.value) == (
         "purger 'asnyc' is unknown: the nearest known name is 'async'. Choose one of async, "
-        "jdbc-async, synchronous, or the import path of one, as module:Name"
+        "jdbc-async, synchronous, spark, or the import path of one, as module:Name"
     )
 
 
-def test_spark_says_that_it_is_to_come() -> None:
-    """And what to choose until then."""
-    with pytest.raises(BadSetting) as caught:
-        select("spark", {})
+def test_spark_is_built_in_and_told_what_spark_is_to_know() -> None:
+    """Its own properties are of Spark itself."""
+    told = {"conf.spark.executor.memory": "1g"}
 
-    assert str(caught.value) == (
-        "purger 'spark' cannot be used: it comes with the pipelines and is not available yet. "
-        "Choose async or synchronous"
-    )
+    assert select("spark", {"spark": told}) == Selection("spark", None, told)
 
 
 @pytest.mark.parametrize(

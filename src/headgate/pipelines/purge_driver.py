@@ -1,0 +1,84 @@
+"""A child process that lets Spark delete the files of large tables. It keeps its session for the
+next table, until its parent ends it or something fails."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from headgate.pipelines.session import SparkOptions, check_options, spark_session
+from headgate.purge import worker
+from headgate.purge.removal import Removal
+from headgate.workers.serving import Job, live
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
+
+    from pyspark.sql import SparkSession
+
+    from headgate.purge.deleter import Task
+    from headgate.purge.removal import Means, Remover
+
+NAME = "headgate purge"
+
+
+class Driver:
+    """The session of this process."""
+
+    def __init__(self) -> None:
+        self.has_failed = False
+        """Then Spark may be in any state: the next table gets another process."""
+        self._sessions = ExitStack()
+        self._spark: SparkSession | None = None
+
+    def check(self, options: bytes) -> Iterator[bytes]:
+        """Refuse what Spark cannot start with."""
+        check_options(msgspec.json.decode(options, type=SparkOptions))
+        yield b""
+
+    def delete(
+        self, factory: bytes, asked: bytes, step: bytes, fence: bytes, options: bytes
+    ) -> Iterator[bytes]:
+        """One step of a task: progress, encoded."""
+        hands = partial(self._remover, options, factory, os.fsdecode(fence))
+        self.has_failed = True
+        yield from worker.delete(factory, asked, step, fence, hands)
+        self.has_failed = False
+
+    def _remover(
+        self,
+        options: bytes,
+        factory: bytes,
+        fence: str,
+        task: Task,
+        means: Means,
+        needed: AbstractSet[int],
+    ) -> Remover:
+        from headgate.pipelines.purge_executors import new_order
+        from headgate.pipelines.purge_stages import SparkRemoval
+
+        order = new_order(task, needed, factory, fence)
+        here = Removal(task, means, needed)
+        return SparkRemoval(self._session(options), order, here, means.check)
+
+    def _session(self, options: bytes) -> SparkSession:
+        if self._spark is None:
+            wanted = msgspec.json.decode(options, type=SparkOptions)
+            self._spark = self._sessions.enter_context(spark_session(wanted, NAME))
+        return self._spark
+
+
+def main() -> None:
+    """Drive Spark for the server that started this process."""
+    driver = Driver()
+    jobs: dict[bytes, Job] = {b"check": driver.check, b"delete": driver.delete}
+    live(jobs, is_over=lambda: driver.has_failed)
+
+
+if __name__ == "__main__":
+    main()

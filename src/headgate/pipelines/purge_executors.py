@@ -1,0 +1,149 @@
+"""What executors do of a purge: they read manifests, and delete the files that these name.
+
+Both are functions from Arrow batches to Arrow batches, as Spark calls them. The driver decides what
+is to be done; nothing is remembered from one task to the next but connections.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import msgspec
+
+from headgate.clock import SystemClock
+from headgate.errors import Unsupported
+from headgate.planning.files import open_files
+from headgate.planning.reachable import Found, Listed, Walk
+from headgate.purge.fence import open_fence
+from headgate.purge.jobs import Failed
+from headgate.purge.removal import Bulk, Means, Removal, Removed, Tell
+from headgate.storage.deletions import Check, may_go_on
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    import pyarrow as pa
+
+    from headgate.purge.deleter import Task
+
+    Batches = Iterable[pa.RecordBatch]
+
+LISTED = "path string, length long, files long"
+"""Manifests, as their lists know them."""
+FOUND = "path string, size long, why string"
+"""Files; or a manifest that cannot be read, and why."""
+REMOVED = "removed binary"
+"""What came of some files (`Removed`)."""
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Order(NamedTuple):
+    """What all tasks of a purge have in common."""
+
+    task: Task
+    needed: AbstractSet[int]
+    """Files that others refer to, as hashes."""
+    files: bytes
+    """Opens the store; pickled."""
+    fence: str
+    machine: str
+    """Where the fence is: nobody else sees it."""
+    sample: int
+    """A hash, which is the same where hashes can be compared."""
+
+
+def new_order(task: Task, needed: AbstractSet[int], files: bytes, fence: str) -> Order:
+    """An order of a driver on this machine."""
+    return Order(task, needed, files, fence, machine(), _sample())
+
+
+def machine() -> str:
+    """This machine, since it was started."""
+    boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
+    return f"{platform.node()} {boot}"
+
+
+def read_manifests(order: Order, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """From manifests to the files they name."""
+    for batch in batches:
+        with _fenced(order) as check:
+            walk = Walk(b"{}", open_files(order.files))  # which begins with manifests
+            for _, found in walk.content_of(map(_listed, batch.to_pylist())):
+                check()
+                yield _table(found.paths, found.sizes, [""] * len(found.paths))
+            unread = [one for one in walk.unread if one.why]
+            if unread:
+                paths, whys = zip(*unread, strict=True)
+                yield _table(paths, [0] * len(paths), whys)
+
+
+def delete_files(order: Order, count: Tell, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """From files to what came of them."""
+    _check_hashes(order)
+    for batch in batches:
+        with _fenced(order) as check:
+            done: list[Removed] = []
+            means = Means(cast("Bulk", open_files(order.files)), SystemClock(), check)
+            found = _readable(batch, done.append)
+            Removal(order.task, means, order.needed).remove([found], done.append)
+            for one in done:
+                count(one)
+            yield _encoded(done)
+
+
+def _readable(batch: pa.RecordBatch, tell: Tell) -> Found:
+    """The files of a batch; manifests that could not be read are told to have failed."""
+    paths, sizes, whys = (column.to_pylist() for column in batch.columns)
+    if any(whys):
+        rows = list(zip(paths, sizes, whys, strict=True))
+        tell(Removed(failed=tuple(Failed(path, why) for path, _, why in rows if why)))
+        paths = [path for path, _, why in rows if not why]
+        sizes = [size for _, size, why in rows if not why]
+    return Found(paths, sizes)
+
+
+@contextmanager
+def _fenced(order: Order) -> Iterator[Check]:
+    """A check that the job is still ours. On other machines only the driver can tell."""
+    if machine() != order.machine:
+        yield may_go_on
+        return
+    with open_fence(Path(order.fence), SystemClock()) as fence:
+        fence.check()
+        yield fence.check
+
+
+def _check_hashes(order: Order) -> None:
+    if order.needed and _sample() != order.sample:
+        raise Unsupported(
+            "The files that other tables need cannot be told from others",
+            why="Python on the executors has another seed for hashes than on the driver",
+            fix="Start the executors with PYTHONHASHSEED=0, or choose the purger async",
+        )
+
+
+def _sample() -> int:
+    return hash((b"headgate", "headgate"))
+
+
+def _listed(row: dict[str, Any]) -> Listed:
+    return Listed(row["path"], row["length"], row["files"])
+
+
+def _table(*columns: Any) -> pa.RecordBatch:  # noqa: ANN401  lists and tuples of one kind each
+    import pyarrow as pa
+
+    types = pa.string(), pa.int64(), pa.string()
+    arrays = [pa.array(column, type) for column, type in zip(columns, types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=["path", "size", "why"])
+
+
+def _encoded(done: list[Removed]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    encoded = [msgspec.msgpack.encode(one) for one in done]
+    return pa.RecordBatch.from_arrays([pa.array(encoded, pa.binary())], names=["removed"])
