@@ -58,6 +58,21 @@ def test_a_job_says_what_it_waits_for() -> None:
     assert progress(view(LIVE, None), NOW_MS) == "PENDING      0 of 0  0 bytes"
 
 
+def test_a_job_says_what_it_kept() -> None:
+    """Files that other tables refer to; most jobs keep none, and say nothing."""
+    rows = [JobRow(State.SUCCEEDED, deleted=9, kept=count) for count in (0, 1, 2_000)]
+    told = [
+        [line for line in described(view(LIVE, row), NOW_MS) if line.startswith("kept")]
+        for row in rows
+    ]
+
+    assert told == [
+        [],
+        ["kept        1 file that other tables refer to"],
+        ["kept        2,000 files that other tables refer to"],
+    ]
+
+
 def test_failures_are_told_on_the_way() -> None:
     """Nobody has to wait for the end to learn of them."""
     row = JobRow(State.RUNNING, failed=3, deleted=1, expected=4)

@@ -112,6 +112,20 @@ def test_files_are_counted_once_over_all_attempts_and_stages() -> None:
     assert (whole.state, whole.elapsed_ms) == (State.SUCCEEDED, 6_000)
 
 
+def test_files_that_others_need_are_counted_once_over_all_attempts() -> None:
+    """Those of leaves stay counted when roots follow; an attempt begins to count anew."""
+    kept = Progress("data", 5, 0, 9, 5, kept=2)
+    first = beaten(running(), Tally().told(kept).kept_outside(1), 2_000)
+    second = claimed(postponed(first, "why", 2_000, TERMS, 0), "host:2", 3_000)
+    leaves = Tally().told(kept).kept_outside(1)
+    done = stage_ended(beaten(second, leaves, 4_000), LEAVES, leaves)
+    whole = succeeded(
+        beaten(done, Tally().told(Progress("last", 1, 0, 1, 1, kept=4)), 5_000), 6_000
+    )
+
+    assert (first.kept, done.kept, whole.kept) == (3, 3, 7)
+
+
 def test_files_outside_of_the_table_are_counted_too() -> None:
     """The child does not know of them."""
     tally = Tally().done_outside(3, [STUCK]).told(Progress("data", 5, 0, 9, 5))
