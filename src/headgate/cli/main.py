@@ -16,6 +16,7 @@ from headgate.cli.doctor import doctor
 from headgate.cli.jobs import jobs
 from headgate.cli.log import log
 from headgate.cli.output import printable, to_json
+from headgate.cli.pipeline import pipeline
 from headgate.cli.realm import realm
 from headgate.cli.serve import NotStarted, serve
 from headgate.cli.settings import settings
@@ -50,6 +51,7 @@ for _command in (
     group,
     jobs,
     log,
+    pipeline,
     realm,
     serve,
     settings,
