@@ -10,6 +10,7 @@ from headgate.http.gravitino.routes import ROUTES as GRAVITINO
 from headgate.http.iceberg.routes import ROUTES as ICEBERG
 from headgate.http.management.changes import ROUTES as CHANGES
 from headgate.http.management.jobs import ROUTES as JOBS
+from headgate.http.management.maintenance import ROUTES as MAINTENANCE
 from headgate.http.management.reports import ROUTES as REPORTS
 from headgate.http.management.routes import ROUTES as MANAGEMENT
 from headgate.http.router import Route
@@ -69,7 +70,11 @@ def _routes() -> Iterable[tuple[str, Route]]:
     return chain(
         (("/iceberg", route) for route in ICEBERG),
         (("/api", route) for route in GRAVITINO),
-        (("", route) for route in chain(MANAGEMENT, CHANGES, REPORTS, JOBS) if route.rule),
+        (
+            ("", route)
+            for route in chain(MANAGEMENT, CHANGES, REPORTS, JOBS, MAINTENANCE)
+            if route.rule
+        ),
     )
 
 

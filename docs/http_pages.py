@@ -17,6 +17,7 @@ from headgate.http.iceberg.config import LIFETIME
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.management.changes import ROUTES as CHANGE_ROUTES
 from headgate.http.management.jobs import ROUTES as JOB_ROUTES
+from headgate.http.management.maintenance import ROUTES as MAINTENANCE_ROUTES
 from headgate.http.management.reports import ROUTES as REPORT_ROUTES
 from headgate.http.management.routes import ROUTES as MANAGEMENT_ROUTES
 from headgate.http.measures import CACHES, FAMILIES
@@ -79,7 +80,14 @@ def endpoints_page() -> Iterator[str]:
     for route in ROOT_ROUTES:
         yield from _endpoint(route, "", GRAVITINO)
     yield from ("", "## Probes and management", "", "Headgate's own paths.")
-    own = (MANAGEMENT_ROUTES, REPORT_ROUTES, REVOCATION_ROUTES, CHANGE_ROUTES, JOB_ROUTES)
+    own = (
+        MANAGEMENT_ROUTES,
+        REPORT_ROUTES,
+        REVOCATION_ROUTES,
+        CHANGE_ROUTES,
+        JOB_ROUTES,
+        MAINTENANCE_ROUTES,
+    )
     for route in chain.from_iterable(own):
         yield from _endpoint(route, "", PLAIN)
 

@@ -11,7 +11,7 @@ import msgspec
 from headgate import __version__
 from headgate.access.rules import Rule
 from headgate.authentication import Authentication, open_authentication, shown_methods
-from headgate.background import Background, cut_logs, open_background
+from headgate.background import Background, cut_logs, open_background, open_maintenance
 from headgate.catalog import outsiders
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import bootstrap
@@ -40,6 +40,7 @@ from headgate.http.kernel_measures import kernel_samples, lake_samples, polling_
 from headgate.http.management.changes import ChangeServices, change_surface
 from headgate.http.management.database_file import file_check
 from headgate.http.management.jobs import JobServices, job_surface
+from headgate.http.management.maintenance import MaintenanceServices, maintenance_surface
 from headgate.http.management.reports import ReportServices, report_surface
 from headgate.http.management.routes import management_surface
 from headgate.http.management.services import Management, kernel_check
@@ -50,6 +51,7 @@ from headgate.http.purge_measures import PurgeMeasures
 from headgate.http.request import Request, Response
 from headgate.http.router import Route, Surface
 from headgate.http.shared_measures import SharedMeasures
+from headgate.http.sweep_measures import sweep_samples
 from headgate.kernel.cache import Cache
 from headgate.kernel.kernel import Kernel
 from headgate.planning.planner import WORKER as PLANNING
@@ -141,7 +143,8 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             )
             inspector = Inspector(kernel, background and background.queue)
             jobs = _jobs(settings, service, inspector, background)
-            others = [reports, revocation, changes, jobs]
+            sweeps = _sweeps(settings, service, measures, stack)
+            others = [reports, revocation, changes, jobs, sweeps]
             purges = PurgeMeasures(inspector, clock, background and background.stages.counters)
             measures.add_source(purges.samples)
             services = Management(
@@ -256,6 +259,19 @@ def _jobs(
     lake, steering = service.lake, Steering(service.lake.kernel, inspector)
     wake = background.workers.wake if background else lambda _live: None
     surface = job_surface(JobServices(lake, inspector, steering, service.authenticate, wake))
+    return surface._replace(routes=_routes(settings, surface.routes))
+
+
+def _sweeps(
+    settings: Settings, service: Service, measures: Measures, stack: AsyncExitStack
+) -> Surface:
+    """Sweeps of the store, for operators; a server that only reads makes none."""
+    kernel = service.lake.kernel
+    maintenance = None if settings[READ_ONLY] else open_maintenance(settings, kernel, stack)
+    if maintenance is not None:
+        measures.add_source(lambda: sweep_samples(maintenance.totals))
+    services = MaintenanceServices(service.lake, service.authenticate, maintenance)
+    surface = maintenance_surface(services)
     return surface._replace(routes=_routes(settings, surface.routes))
 
 

@@ -1,9 +1,10 @@
 """Work that goes on beside requests, in a server or in a process that does nothing else: the files
-of dropped tables are deleted, what is left of dropped catalogs and metalakes is cleared away, and
-old commits are cut from the log.
+of dropped tables are deleted, what is left of dropped catalogs and metalakes is cleared away,
+old commits are cut from the log, and what nothing refers to any more is swept out of the store.
 """
 
 import asyncio
+import math
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import NamedTuple
@@ -15,6 +16,8 @@ from headgate.catalog.purging import PurgeTerms
 from headgate.errors import BadSetting
 from headgate.extension_settings import purger_selection
 from headgate.kernel.kernel import Kernel
+from headgate.limits import CLOCK_BEHIND_MS_MAX
+from headgate.maintenance.service import Maintenance, Terms
 from headgate.purge.claims import Claims
 from headgate.purge.deleter import WORKER, Deleter
 from headgate.purge.draining import Draining
@@ -29,14 +32,19 @@ from headgate.purge.surveyor import Surveyor
 from headgate.purge.workers import Workers
 from headgate.server_settings import storage_options
 from headgate.settings import purge_jobs as names
+from headgate.settings.maintenance import (
+    MAINTENANCE_ENABLED,
+    MAINTENANCE_GRACE,
+    MAINTENANCE_INTERVAL,
+)
 from headgate.settings.server import LOG_RETENTION
 from headgate.settings.setting import Settings
-from headgate.settings.store import BACKEND
+from headgate.settings.store import BACKEND, COMMIT_TIMEOUT
 from headgate.storage.worker_files import WorkerFiles
-from headgate.wiring import chance, entropy
+from headgate.wiring import chance, entropy, server_name
 from headgate.workers.pool import PoolOptions, WorkerPool
 
-
+_DAY_SECONDS = 86_400
 SURVEYED_SECONDS = 600.0
 """That a child lives which knows the manifests of other tables, if nobody asks it."""
 
@@ -138,3 +146,35 @@ def _check_elsewhere(settings: Settings) -> None:
     else:
         return
     raise BadSetting(f"{names.PURGE_WORKER_THREADS.name} cannot be 0", why=why, fix=fix)
+
+
+def open_maintenance(settings: Settings, kernel: Kernel, stack: AsyncExitStack) -> Maintenance:
+    """Sweeps of the store: they begin by themselves if they are to, and end with the stack."""
+    maintenance = Maintenance(kernel, maintenance_terms(settings), server_name())
+    stack.push_async_callback(maintenance.close)
+    if settings[MAINTENANCE_ENABLED]:
+        maintenance.sweep_by_itself(entropy)
+    return maintenance
+
+
+def maintenance_terms(settings: Settings) -> Terms:
+    """How the store is swept; BadSetting if that contradicts other settings.
+
+    What a commit under way has stored must not be old enough to be swept, and the commit that was
+    current when the grace began must still be kept.
+    """
+    grace, days = settings[MAINTENANCE_GRACE], settings[LOG_RETENTION]
+    least = 2 * settings[COMMIT_TIMEOUT] + CLOCK_BEHIND_MS_MAX / 1_000
+    if grace < least:
+        raise BadSetting(
+            f"{MAINTENANCE_GRACE.name} cannot be {grace}",
+            why=f"commits may take {settings[COMMIT_TIMEOUT]:g} s ({COMMIT_TIMEOUT.name})",
+            fix=f"Let it be {math.ceil(least)} or more",
+        )
+    if days and grace > days * _DAY_SECONDS:
+        raise BadSetting(
+            f"{MAINTENANCE_GRACE.name} cannot be {grace}",
+            why=f"commits are kept for {days} days ({LOG_RETENTION.name})",
+            fix=f"Let it be {days * _DAY_SECONDS} or less",
+        )
+    return Terms(grace * 1_000, settings[MAINTENANCE_INTERVAL] * 1_000)

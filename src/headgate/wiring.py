@@ -20,6 +20,7 @@ from headgate.http.database_reads import ReadCountingBackend
 from headgate.kernel.backend import Backend
 from headgate.kernel.commit import CommitOptions
 from headgate.kernel.kernel import Kernel, KernelOptions
+from headgate.maintenance.lease import MAINTENANCE_TYPES
 from headgate.purge.jobs import PURGE_TYPES
 from headgate.settings.setting import Settings
 from headgate.settings.store import (
@@ -35,6 +36,8 @@ from headgate.settings.store import (
 from headgate.settings.urls import mask, scheme, sqlite_file
 
 DATABASE_FILE = "headgate.db"
+STORED_TYPES = (*CATALOG_TYPES, *PURGE_TYPES, *MAINTENANCE_TYPES)
+"""All that this program stores, besides what the kernel does."""
 _HOST = re.compile(r"\w+://([^/?#]*@)?[^/?#@:][^/?#@]*([/?#]|$)|\w+://.*[?&]host=")
 
 
@@ -55,7 +58,7 @@ def open_kernel(
     backend = make_backend(settings, create=create)
     if counted:
         backend = ReadCountingBackend(backend)
-    return Kernel(backend, SystemClock(), entropy, options, (*CATALOG_TYPES, *PURGE_TYPES))
+    return Kernel(backend, SystemClock(), entropy, options, STORED_TYPES)
 
 
 def server_name() -> str:

@@ -15,6 +15,7 @@ from headgate.http.gravitino.routes import ROUTES as GRAVITINO_ROUTES
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.management.changes import ROUTES as CHANGE_ROUTES
 from headgate.http.management.jobs import ROUTES as JOB_ROUTES
+from headgate.http.management.maintenance import ROUTES as MAINTENANCE_ROUTES
 from headgate.http.management.reports import ROUTES as REPORT_ROUTES
 from headgate.http.management.routes import ROUTES as MANAGEMENT_ROUTES
 from headgate.http.router import Route
@@ -68,14 +69,23 @@ ELSEWHERE = {
         "retryJob",
         "cancelJob",
         "undropTable",
+        "showMaintenance",
+        "listMaintenanceRuns",
+        "startMaintenanceRun",
     },
 }
-"""Identities and settings are of no metalake, purge jobs are of tables that are no more, partitions
-are not served: others test them."""
+"""Identities, settings and sweeps are of no metalake, purge jobs are of tables that are no more,
+partitions are not served: others test them."""
 ROUTES: dict[str, Sequence[Route]] = {
     "iceberg": ICEBERG_ROUTES,
     "gravitino": (*GRAVITINO_ROUTES, *ROOT_ROUTES),
-    "management": (*MANAGEMENT_ROUTES, *CHANGE_ROUTES, *REPORT_ROUTES, *JOB_ROUTES),
+    "management": (
+        *MANAGEMENT_ROUTES,
+        *CHANGE_ROUTES,
+        *REPORT_ROUTES,
+        *JOB_ROUTES,
+        *MAINTENANCE_ROUTES,
+    ),
 }
 OPERATIONS: dict[str, Mapping[str, Operation]] = {"iceberg": ICEBERG, "gravitino": GRAVITINO}
 EACH = [(protocol, name) for protocol, named in OPERATIONS.items() for name in named]

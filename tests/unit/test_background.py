@@ -2,8 +2,9 @@
 
 import pytest
 
-from headgate.background import job_terms
+from headgate.background import job_terms, maintenance_terms
 from headgate.errors import BadSetting
+from headgate.maintenance.service import Terms
 from headgate.purge.jobs import JobTerms
 from headgate.settings.loading import load
 
@@ -54,3 +55,37 @@ def test_purges_that_nobody_else_could_do_are_not_left_to_others(
 
     with pytest.raises(BadSetting, match=f"worker-threads cannot be 0: {why}"):
         job_terms(load(sets=[*sets, *others]))
+
+
+def test_the_store_is_swept_as_its_settings_say() -> None:
+    """A day apart, and three hours after something was lost, if nothing is said."""
+    sets = ["maintenance.grace-seconds=600", "maintenance.interval-seconds=7"]
+
+    assert maintenance_terms(load()) == Terms(10_800_000, 86_400_000)
+    assert maintenance_terms(load(sets=sets)) == Terms(600_000, 7_000)
+
+
+@pytest.mark.parametrize(
+    ("sets", "why"),
+    [
+        (
+            ["maintenance.grace-seconds=172801", "log.retention-days=2"],
+            r"commits are kept for 2 days \(log.retention-days\)\. Let it be 172800 or less",
+        ),
+        (
+            ["maintenance.grace-seconds=300", "commit.timeout-seconds=200"],
+            r"commits may take 200 s \(commit.timeout-seconds\)\. Let it be 460 or more",
+        ),
+    ],
+)
+def test_a_grace_that_contradicts_other_times_is_refused(sets: list[str], why: str) -> None:
+    """Commits under way must be young, and what was current when it began must be kept."""
+    with pytest.raises(BadSetting, match=f"maintenance.grace-seconds cannot be .*: {why}"):
+        maintenance_terms(load(sets=sets))
+
+
+def test_where_all_commits_are_kept_any_grace_is_good() -> None:
+    """A retention of 0 is for ever."""
+    sets = ["maintenance.grace-seconds=31536000", "log.retention-days=0"]
+
+    assert maintenance_terms(load(sets=sets)).grace_ms == 31_536_000_000

@@ -105,6 +105,10 @@ READ_CHANGES = _rule("readChanges", T.METALAKE, _LAKE_OWNER, named(Standing.SERV
 
 READ_SETTINGS = _rule("readSettings", T(0), named(Standing.SERVICE_ADMIN))
 """Read the settings of the server, secrets masked."""
+READ_MAINTENANCE = _rule("readMaintenance", T(0), named(Standing.SERVICE_ADMIN))
+"""See what sweeps of the store did, and how far one is."""
+MANAGE_MAINTENANCE = _rule("manageMaintenance", T(0), named(Standing.SERVICE_ADMIN))
+"""Sweep the store, or delete the data of metalakes that are being purged."""
 
 CREATE_CATALOG = _rule("createCatalog", T.METALAKE, _LAKE_OWNER, may(Right.CREATE_CATALOG))
 LOAD_CATALOG = _rule("loadCatalog", T.CATALOG, _TOP_OWNERS, may(Right.USE_CATALOG))

@@ -15,6 +15,7 @@ from headgate.cli.demo import demo
 from headgate.cli.doctor import doctor
 from headgate.cli.jobs import jobs
 from headgate.cli.log import log
+from headgate.cli.maintenance import maintenance
 from headgate.cli.output import printable, to_json
 from headgate.cli.pipeline import pipeline
 from headgate.cli.realm import realm
@@ -51,6 +52,7 @@ for _command in (
     group,
     jobs,
     log,
+    maintenance,
     pipeline,
     realm,
     serve,

@@ -8,7 +8,13 @@ from contextlib import AsyncExitStack, suppress
 import click
 
 from headgate import __version__
-from headgate.background import Background, cut_logs, open_background, purges_elsewhere
+from headgate.background import (
+    Background,
+    cut_logs,
+    open_background,
+    open_maintenance,
+    purges_elsewhere,
+)
 from headgate.cli import logs
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
@@ -80,6 +86,7 @@ async def _background(settings: Settings, kernel: Kernel, stack: AsyncExitStack)
     gateway = StorageGateway(storage_options(settings), kernel.clock)
     stack.callback(gateway.close)
     cut_logs(settings, kernel, stack)
+    open_maintenance(settings, kernel, stack)
     bus = event_bus(settings, server_name())
     return await open_background(settings, kernel, gateway, bus, stack)
 

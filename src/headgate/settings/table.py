@@ -41,6 +41,7 @@ from headgate.settings.catalogs import (
     SCHEMA_SEPARATOR,
 )
 from headgate.settings.events import EVENTS_LISTENERS
+from headgate.settings.maintenance import MAINTENANCE
 from headgate.settings.object_stores import (
     AZURE_ACCOUNT_KEY,
     AZURE_ACCOUNT_NAME,
@@ -171,6 +172,7 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         VERIFY_METADATA_FILE,
     ),
     PURGES: (PURGER, *PURGE_JOBS),
+    "Maintenance": MAINTENANCE,
     "S3": (
         S3_ENDPOINT,
         S3_REGION,

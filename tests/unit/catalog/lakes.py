@@ -32,6 +32,7 @@ from headgate.http.router import Match, Router, Surface
 from headgate.kernel.cache import Cache
 from headgate.kernel.commit import CommitOptions
 from headgate.kernel.kernel import Kernel
+from headgate.maintenance.lease import MAINTENANCE_TYPES
 from headgate.purge.jobs import PURGE_TYPES
 from headgate.purge.service import PurgeService
 from headgate.storage.gateway import StorageGateway
@@ -40,7 +41,7 @@ from headgate.testing.kernels import Rig, Snapshot, snapshot
 from tests.unit.catalog.outside import CountingStorage, FakePlanner, InlineWorkers
 from tests.unit.catalog.purges import purge_workers
 
-TYPES = (*CATALOG_TYPES, *PURGE_TYPES)
+TYPES = (*CATALOG_TYPES, *PURGE_TYPES, *MAINTENANCE_TYPES)
 OPTIONS = LakeOptions()
 UNGUARDED = GuardOptions()
 LOCAL = StorageOptions(local_sync=False)
