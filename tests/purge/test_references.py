@@ -267,6 +267,25 @@ async def test_a_damaged_manifest_keeps_nothing(
     assert caplog.text.count(str(manifest)) == 1
 
 
+async def test_a_manifest_that_goes_away_between_purges_keeps_nothing(site: Site) -> None:
+    """What was known of another table is not true any more: it is read again."""
+    machine = await site.machine()
+    made, later = await machine.make(), await machine.make("u")
+    kept = data_of(files_of(made))[:2]
+    manifest = await register(site, "b", [*kept, *data_of(files_of(later))[:2]])
+    await machine.drop()
+    await machine.work()
+    assert files_of(made) == set(kept)
+    manifest.unlink()
+
+    job = await machine.drop("u")
+    await machine.work()
+
+    row = await machine.row(job)
+    assert (row.state, row.attempts, row.kept) == (State.SUCCEEDED, 1, 0)
+    assert files_of(later) == set()
+
+
 async def test_files_outside_that_another_table_needs_stay(site: Site) -> None:
     """Two tables took up the same files, which no table has: the last one takes them along."""
     machine = await site.machine()

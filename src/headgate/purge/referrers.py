@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from headgate.catalog.entities import Kind, TableEntity, decode_entry
 from headgate.catalog.naming import NAMES
 from headgate.catalog.openings import head_pointer
@@ -87,6 +89,8 @@ class Catalog:
         """Those that are dropped, and can come back."""
         self.unknown: set[int] = set()
         """Those that are not read yet."""
+        self.doubted: set[int] = set()
+        """Those of which not even manifests are known."""
         self.learning = asyncio.Lock()
 
     def replace(self, changes: Changes) -> None:
@@ -95,6 +99,7 @@ class Catalog:
         left = (changes.gone | self.waiting) - changes.come - waiting
         self.plain -= left
         self.unknown -= left
+        self.doubted -= left
         for object in left:
             self.outsiders.pop(object, None)
         self.waiting = waiting
@@ -104,6 +109,7 @@ class Catalog:
     def learn(self, object: int, one: Outsider) -> None:
         """Take over what a table refers to."""
         self.unknown.discard(object)
+        self.doubted.discard(object)
         if one.outside.is_nothing and not one.outside.unread:
             self.plain.add(object)
             self.outsiders.pop(object, None)
@@ -113,6 +119,14 @@ class Catalog:
     def forget_unread(self, now: float) -> None:
         """Those that are to be read once more are not known."""
         self.unknown |= {object for object, one in self.outsiders.items() if one.again <= now}
+
+    def doubt(self, referrers: Iterable[Referrer]) -> None:
+        """These tables do not refer to what they did, although they are the same: their files were
+        changed behind our back."""
+        tables = {one.table for one in referrers}
+        doubted = {object for object, one in self.outsiders.items() if one.table in tables}
+        self.doubted |= doubted
+        self.unknown |= doubted
 
     def _knows(self, object: int) -> bool:
         return object in self.plain or object in self.outsiders
@@ -137,7 +151,16 @@ class Referrers:
         folders = set(map(_folder_of, paths))
         outsiders = await self._outsiders(live)
         found = [one.referrer for one in outsiders if one.outside.lies_in(folders)]
-        return await self._surveyor.shared(found, live.roots, paths) if found else Shared()
+        if not found:
+            return Shared()
+        shared = await self._surveyor.shared(found, live.roots, paths)
+        if shared.is_stale:
+            self.doubt(live, found)
+        return shared
+
+    def doubt(self, live: LiveJob, referrers: Iterable[Referrer]) -> None:
+        """Read these tables of a job's catalog once more, all of them."""
+        self._catalog(live).doubt(referrers)
 
     async def _outsiders(self, live: LiveJob) -> list[Outsider]:
         """All of a catalog as it is now. Of one that is dropped nothing comes back."""
@@ -196,7 +219,11 @@ class Referrers:
         for start in range(0, len(objects), FETCH_IDS_MAX):
             some = objects[start : start + FETCH_IDS_MAX]
             tables = await self._entities(head, some)
-            found = await self._surveyor.survey(tables, live.roots)
+            asked = [
+                msgspec.structs.replace(table, is_doubted=object in catalog.doubted)
+                for object, table in zip(some, tables, strict=True)
+            ]
+            found = await self._surveyor.survey(asked, live.roots)
             again = self._kernel.clock.seconds() + UNREAD_SECONDS
             for object, table, outside in zip(some, tables, found, strict=True):
                 if outside.unread:

@@ -229,6 +229,7 @@ class Stages:
         async with aclosing(self._deleter.run(task, fence)) as steps:
             async for progress in steps:
                 if progress.is_stale:
+                    self._referrers.doubt(live._replace(roots=ground.roots), ground.referrers)
                     raise _StaleError
                 attempt.tell(attempt.tally.told(progress), self.counters)
                 if progress.outside:

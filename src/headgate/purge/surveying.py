@@ -60,11 +60,14 @@ class Survey:
         self._territory = Territory(roots, table.own, ())
         self._files = files
         self._folders: set[bytes] = set()
+        self._noted_files: set[str] = set()
+        """Files outside that metadata and lists name, whether they are there or not."""
         self._leading: set[str] = set()
-        """What leads outside, or is outside and leads elsewhere."""
+        """Manifests that lead outside."""
         self._manifests: dict[str, Folders] = {}
-        """Those that were read for the first time."""
+        """Those that were read."""
         self._unread: list[Unread] = []
+        self._is_doubted = table.is_doubted
         self._is_repeated = False
 
     def run(self) -> Outside:
@@ -96,7 +99,7 @@ class Survey:
                 self._folders |= folders
                 yield paths
         if self._is_repeated:
-            yield list(self._leading)  # manifests may be outside themselves
+            yield list(self._noted_files)  # manifests may be outside themselves
         self._follow_up(walk)
 
     def _begun(self) -> Walk | None:
@@ -113,21 +116,22 @@ class Survey:
     def _leaves_out(self, manifest: str) -> bool:
         """Whether a manifest need not be read, as it is known what it leads to."""
         self._noted([manifest])
-        folders = _known.get((self._bounds, manifest))
-        if folders is None:
+        folders = None if self._is_doubted else _known.get((self._bounds, manifest))
+        if folders is None or (folders and self._is_repeated):
             self._manifests.setdefault(manifest, Folders())
             return False
-        if not folders:
-            return True
-        self._leading.add(manifest)
-        self._folders |= folders
-        return not self._is_repeated
+        if folders:
+            self._leading.add(manifest)
+            self._folders |= folders
+        return True
 
     def _follow_up(self, walk: Walk) -> None:
         """Remember what was read; what was not is gone or damaged, if its storage answers."""
         self._unread += walk.unread
         for path, why in walk.unread:
             self._manifests.pop(path, None)
+            self._leading.discard(path)
+            _known.pop((self._bounds, path), None)
             if not why:
                 self._files.check_store(path)
         for manifest, folders in self._manifests.items():
@@ -137,9 +141,9 @@ class Survey:
             _known[self._bounds, manifest] = folders
 
     def _noted(self, paths: Sequence[str]) -> list[str]:
-        """Those of these files that are outside: they lead there themselves."""
+        """Those of these files that are outside."""
         outside, folders = self._sorted(paths)
-        self._leading.update(outside)
+        self._noted_files.update(outside)
         self._folders |= folders
         return outside
 
@@ -158,9 +162,10 @@ class Survey:
         is_anywhere = len(self._folders) > REFERENCE_FOLDERS_MAX
         unread = sorted({one.path for one in self._unread})
         digest = blake2b(digest_size=16)
-        for leads, paths in ((b"+", sorted(self._leading)), (b"?", unread)):
-            for path in paths:
-                digest.update(leads + path.encode(errors="replace") + b"\0")
+        for paths in (self._leading, self._noted_files):
+            for path in sorted(paths):
+                digest.update(path.encode(errors="replace") + b"\0")
+            digest.update(b"\0")
         return Outside(
             folders=() if is_anywhere else tuple(sorted(self._folders)),
             is_anywhere=is_anywhere,

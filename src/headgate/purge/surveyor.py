@@ -18,6 +18,8 @@ class Surveyed(msgspec.Struct, frozen=True, array_like=True):
     metadata_location: str
     own: tuple[str, ...]
     """The places that are taken for it."""
+    is_doubted: bool = False
+    """What is remembered of its manifests does not count: some may be gone by now."""
 
 
 class Outside(msgspec.Struct, frozen=True, array_like=True):

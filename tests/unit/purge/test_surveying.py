@@ -192,6 +192,28 @@ def test_what_is_gone_or_damaged_leads_to_nothing(
     assert found.digest != restored.digest
 
 
+def test_a_manifest_that_went_away_is_noticed_where_it_is_followed(tmp_path: Path) -> None:
+    """A survey trusts what it knows unless it is doubted; who needs the files reads once more."""
+    other = DroppedTable(tmp_path, name="a").with_everything()
+    table = referring(tmp_path, str(other.data / "a.parquet"))
+    roots, files, asked = (str(tmp_path),), Counted(tmp_path), [str(other.data / "a.parquet")]
+    first = look(table)
+    own, took = sorted(table.metadata.glob("manifest-*.avro"))
+    own.unlink()
+    assert shared_by([Referrer(surveyed(table), first.digest)], roots, files, asked).paths == asked
+    took.unlink()
+    doubted = Surveyed(str(table.root), (str(table.folder),), is_doubted=True)
+
+    known = look(table)
+    stale = shared_by([Referrer(surveyed(table), first.digest)], roots, files, asked)
+    anew = survey(doubted, roots, files)
+
+    assert known == first
+    assert stale.is_stale
+    assert anew.is_nothing
+    assert set(anew.unread) == {str(own), str(took)}
+
+
 def test_a_storage_that_is_not_there_is_no_answer(tmp_path: Path) -> None:
     """A disk that is not mounted, or is empty: what lies there may be needed all the same."""
     table = DroppedTable(tmp_path / "w").with_everything()
