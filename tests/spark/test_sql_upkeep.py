@@ -174,7 +174,7 @@ def test_tables_in_s3_are_made_changed_and_purged(
                 f"CREATE NAMESPACE hg.{space}",
                 f"CREATE NAMESPACE hg.{space}.b",
                 f"CREATE TABLE hg.{space}.b.t USING iceberg AS SELECT id FROM range(3)",
-                f"MERGE INTO hg.{space}.b.t t USING range(1, 2) s ON t.id = s.id {DELETED}",
+                f"MERGE INTO hg.{space}.b.t t USING (SELECT 1 AS id) s ON t.id = s.id {DELETED}",
                 f"CALL hg.system.rewrite_data_files(table => '{space}.b.t', {REWRITE_ALL})",
             ):
                 own.sql(statement)

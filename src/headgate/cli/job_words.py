@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from headgate.amounts import duration, size
 from headgate.cli.output import iso, printable
 from headgate.purge.inspecting import Wanted
 from headgate.purge.job_views import JobSummary, JobView
@@ -11,8 +12,6 @@ HEADINGS = ("ID", "STATE", "TABLE", "FILES", "SIZE", "DROPPED")
 BAR_CHARS = 24
 BAR_CHARS_MIN = 8
 LEDGER_LINES = 20
-_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
-_STEP = 1_000
 
 
 def listed(one: JobSummary) -> tuple[str, ...]:
@@ -106,21 +105,6 @@ def bar(one: JobView, now_ms: int, width: int) -> str:
     full = int(share * chars)
     drawn = f"[{'#' * full}{'.' * (chars - full)}] {told}"
     return drawn[: max(width - 1, 1)]
-
-
-def size(count: int) -> str:
-    """So many bytes, in three or four digits."""
-    amount, unit = float(count), 0
-    while amount >= _STEP and unit < len(_UNITS) - 1:
-        amount, unit = amount / _STEP, unit + 1
-    return f"{count} bytes" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
-
-
-def duration(ms: int) -> str:
-    """So much time, to the second."""
-    minutes, seconds = divmod(max(ms, 0) // 1_000, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 def _failures(one: JobView) -> str:
