@@ -197,11 +197,11 @@ def _append(
     this: Run,
 ) -> None:
     """Write the rows of a run, unless another one of the same id is faster."""
-    while not _is_done(table, this):
+    is_done = False
+    while not is_done:
         reached = table.reached()
         rows = with_earlier(measured(session, server, tables, this), table.rows(), this)
-        if table.append(rows, reached, this.id):
-            return
+        is_done = table.append(rows, reached, this.id) or _is_done(table, this)
 
 
 def with_earlier(rows: "DataFrame", there: "DataFrame", this: Run) -> "DataFrame":

@@ -9,15 +9,17 @@ from html import escape
 from typing import NamedTuple
 
 WIDTH = 640
-NAME_CHARS = 34
-NAME_WIDTH = 232
-TEXT_WIDTH = 132
+NAME_CHARS = 30
+NAME_WIDTH = 220
+TEXT_WIDTH = 140
 ROW = 26
 BAR = 14
-PLOT_HEIGHT = 240
+PLOT_HEIGHT = 312
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 14, 30
 TICKS = 4
 """Lines across a plot, besides the one at zero."""
+ROUND = (4, 8, 12, 16, 20, 24, 32, 40, 60, 80, 100)
+"""What a scale may end at: a quarter of it is a number that people read easily."""
 COLUMN_GAP = 0.28
 
 Words = Callable[[int], str]
@@ -115,9 +117,9 @@ def line(dots: Sequence[Dot], marks: Sequence[Dot], label: str, words: Words) ->
 def ceiling(amount: int) -> int:
     """The next round amount: what a scale ends at."""
     power = 1
-    while power * 10 < amount:
+    while power * 100 < amount:
         power *= 10
-    return next(step * power for step in (1, 2, 4, 5, 8, 10, 20) if step * power >= amount)
+    return next(step * power for step in ROUND if step * power >= amount)
 
 
 def day(time_ms: int) -> str:

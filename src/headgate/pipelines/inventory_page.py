@@ -8,7 +8,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -82,6 +82,7 @@ def page(inventory: Inventory) -> str:
         "policy": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
         "metalake": escape(inventory.metalake),
         "run": escape(inventory.run),
+        "days": str(COLD_DAYS),
         "time": f"{day(inventory.time_ms)} {_clock(inventory.time_ms)} UTC",
         "tiles": _tiles(inventory),
         "largest": _largest(known),
@@ -90,7 +91,8 @@ def page(inventory: Inventory) -> str:
         "growers": _growers(known),
         "ages": _ages(known, inventory.time_ms),
         "cold": _cold(known, inventory.time_ms),
-        "owners": _owners(known),
+        "owners": _shares(known, "Data by owner", lambda row: row["owner"] or NOBODY),
+        "schemas": _shares(known, "Data by schema", lambda row: ".".join(row["levels"][:-1])),
         "problems": _problems(rows),
         "shown": _shown(inventory),
         "data": _data(inventory),
@@ -131,11 +133,11 @@ def _tiles(inventory: Inventory) -> str:
     small, cold, lost = totals.small_file_tables, totals.cold_tables, totals.problems
     average = size(totals.bytes // totals.files) if totals.files else "-"
     tiles = [
-        ("Tables", f"{totals.tables:,}", _since(inventory), ""),
-        ("Data", size(totals.bytes), f"{totals.records:,} records", ""),
-        ("Data files", f"{totals.files:,}", f"{average} on average", ""),
-        ("Delete files", f"{totals.delete_files:,}", "to be merged at each read", ""),
-        ("Snapshots", f"{totals.snapshots:,}", "are kept", ""),
+        ("Tables", _many(totals.tables), _since(inventory), ""),
+        ("Data", size(totals.bytes), f"{_many(totals.records)} records", ""),
+        ("Data files", _many(totals.files), f"{average} on average", ""),
+        ("Delete files", _many(totals.delete_files), "to be merged at each read", ""),
+        ("Snapshots", _many(totals.snapshots), "are kept", ""),
         ("Many small files", f"{small:,}", "tables to be compacted", "warm" if small else ""),
         ("Cold", f"{cold:,}", f"not written for {COLD_DAYS} days", "cold" if cold else ""),
         ("Not loaded", f"{lost:,}", "listed below" if lost else "all were", "bad" if lost else ""),
@@ -169,7 +171,7 @@ def _small(rows: Sequence[Row]) -> str:
         Bar(
             _name(row),
             row["spare_files"],
-            f"{row['files']:,} of {size(row['average_bytes'] or 0)}",
+            f"{_many(row['files'])} of {size(row['average_bytes'] or 0)}",
             f"{_name(row)}: a compaction could save up to {row['spare_files']:,} files",
         )
         for row in found
@@ -234,15 +236,15 @@ def _cold(rows: Sequence[Row], now_ms: int) -> str:
     return bars(shown, "The largest cold tables", "cold")
 
 
-def _owners(rows: Sequence[Row]) -> str:
+def _shares(rows: Sequence[Row], label: str, of: Callable[[Row], str]) -> str:
+    """What belongs together, by what it comes to."""
     amount, count = Counter[str](), Counter[str]()
     for row in rows:
-        owner = row["owner"] or NOBODY
-        amount[owner] += row["bytes"] or 0
-        count[owner] += 1
-    found = sorted(amount, key=lambda owner: (-amount[owner], owner))[:BARS_MAX]
-    shown = [Bar(one, amount[one], f"{size(amount[one])}, {count[one]:,} tables") for one in found]
-    return bars(shown, "Data by owner") if shown else _none("There are no tables.")
+        amount[of(row)] += row["bytes"] or 0
+        count[of(row)] += 1
+    found = sorted(amount, key=lambda name: (-amount[name], name))[:BARS_MAX]
+    shown = [Bar(one, amount[one], f"{size(amount[one])} in {_many(count[one])}") for one in found]
+    return bars(shown, label) if shown else _none("There are no tables.")
 
 
 def _problems(rows: Sequence[Row]) -> str:
@@ -308,6 +310,13 @@ def _touched(row: Row) -> int:
 
 def _name(row: Row) -> str:
     return ".".join(row["levels"])
+
+
+def _many(count: int) -> str:
+    """So many, in few characters."""
+    if count < 100_000:
+        return f"{count:,}"
+    return f"{count / 1e6:.1f} M" if count >= 1_000_000 else f"{count // 1_000} k"
 
 
 def _none(words: str) -> str:

@@ -163,7 +163,7 @@ def test_every_plot_is_an_image_on_its_own() -> None:
     )
     found = list(plots(text))
 
-    assert len(found) == 7
+    assert len(found) == 8
     assert all(plot.get("aria-label") for plot in found)
     assert not re.search(r'="-?(nan|inf)', text)
 
@@ -223,7 +223,7 @@ def test_tables_are_summed_up_over_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "end"), [(0, 1), (1, 1), (3, 4), (10, 10), (11, 20), (99, 100), (4_100, 5_000)]
+    ("amount", "end"), [(0, 4), (1, 4), (9, 12), (11, 12), (99, 100), (101, 120), (4_100, 6_000)]
 )
 def test_scales_end_at_round_amounts(amount: int, end: int) -> None:
     """The next one that a person would choose."""

@@ -1,0 +1,37 @@
+"""A pipeline in a process of its own, killed right after its first append."""
+
+import signal
+import subprocess
+import sys
+
+from headgate.testing.headgate_server import HeadgateServer, environment
+from headgate.testing.spark_session import JAVA_OPTIONS
+
+CHILD_SECONDS_MAX = 120.0
+PROGRAM = """
+import os, signal, sys
+from headgate.cli.pipeline import pipeline
+from headgate.pipelines.appends import OnceTable
+append = OnceTable.append
+def killed(*arguments):
+    append(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+OnceTable.append = killed
+pipeline.main(sys.argv[1:])
+"""
+
+
+def run_killed(server: HeadgateServer, *arguments: str) -> None:
+    """Run a pipeline with these arguments; it must not live to see its end."""
+    spark = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": JAVA_OPTIONS}
+    conf = [part for name, text in spark.items() for part in ("--conf", f"{name}={text}")]
+    options = ("--server", server.url, "--catalog", "main", "--master", "local[1]", *conf)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments, *options],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=CHILD_SECONDS_MAX,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
