@@ -36,8 +36,13 @@ class Keys:
         return found
 
     def of(self, location: str) -> str:
-        """The key of a file or a folder."""
-        return self.of_all([location.rstrip("/")])[0]
+        """The key of a file."""
+        return self.of_all([location])[0]
+
+    def of_folder(self, location: str) -> str:
+        """What the keys of all that lies below a folder begin with, before a slash."""
+        folder = location.rstrip("/")
+        return self.prefix(folder).removesuffix("/") or self.of(folder)
 
     def prefix(self, folder: str) -> str:
         """What the keys of all files in a folder begin with; empty if it is no location."""

@@ -23,8 +23,8 @@ class Places:
 
     def __init__(self, roots: Iterable[str], owners: Iterable[Owner]) -> None:
         keys = Keys()
-        self._roots = {keys.of(root): Owner(root) for root in roots}
-        self._owners = {keys.of(owner.place): owner for owner in owners}
+        self._roots = {keys.of_folder(root): Owner(root) for root in roots}
+        self._owners = {keys.of_folder(owner.place): owner for owner in owners}
         self._folders: dict[str, Owner | None] = {}
 
     def owner_of(self, key: str) -> Owner | None:
@@ -42,8 +42,8 @@ class Places:
     def location_of(self, key: str) -> str:
         """A file below a root as it is to be called: the way that the root was written."""
         above = key
-        while above not in self._roots:
-            above, _, _ = above.rpartition("/")
+        while above and above not in self._roots:
+            above = above.rpartition("/")[0]
         return self._roots[above].place.rstrip("/") + key[len(above) :]
 
     def _nearest(self, folder: str) -> Owner | None:

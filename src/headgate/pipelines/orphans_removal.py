@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from headgate.limits import OBJECTS_DELETED_AT_ONCE
 from headgate.pipelines.orphans_rows import Rows, tasks_for
+from headgate.planning.files import open_files
 from headgate.storage.deletions import Folders, may_go_on
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from headgate.storage.worker_files import WorkerFiles
+    from headgate.storage.worker_files import OpenedFiles, WorkerFiles
 
     Batches = Iterable[pa.RecordBatch]
 
@@ -39,7 +41,8 @@ def remove(spark: SparkSession, where: WorkerFiles, orphans: pa.Table) -> pa.Tab
 def remove_files(where: WorkerFiles, batches: Batches) -> Iterator[pa.RecordBatch]:
     """From paths to what came of them. Runs on executors."""
     rows = Rows(deleted="int64", path="string", why="string")
-    deletion = where().deletion()
+    opened = cast("OpenedFiles", open_files(pickle.dumps(where)))  # connections are used again
+    deletion = opened.deletion()
     for batch in batches:
         done = deletion.delete(by_folder(batch.column(0).to_pylist()), may_go_on)
         left = dict.fromkeys(done.missing) | dict(done.failed)
