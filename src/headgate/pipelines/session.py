@@ -8,9 +8,9 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -90,23 +90,21 @@ def spark_session(
     beside it, and not stopped: a JVM is started with its jars and takes no others later.
     """
     check_pyspark()
+    running = None if options.remote else _running()
+    if running is None:
+        check_options(options)
+    opened: AbstractContextManager[SparkSession]
     with translated():
         if options.remote:
-            check_options(options)
-            with _connected(options) as session:
-                _add(session, options, server, catalog, iceberg=iceberg)
-                yield session
-        elif (running := _running()) is not None:
-            _check_extensions(running, iceberg=iceberg)
-            session = running.newSession()
-            _add(session, options, server, catalog, iceberg=iceberg)
-            yield session
+            opened = _connected(options)
+        elif running is not None:
+            opened = nullcontext(_beside(running, options, iceberg=iceberg))
         else:
-            check_options(options)
-            jars = _jars(options, server, catalog) if iceberg else []
-            with _started(options, name, jars) as session:
-                _add(session, options, server, catalog, iceberg=iceberg)
-                yield session
+            opened = _started(options, name, _jars(options, server, catalog) if iceberg else [])
+        with opened as session:
+            if iceberg and server is not None and catalog:
+                _add(session, options, server, catalog)
+            yield session
 
 
 def check_options(options: SparkOptions) -> None:
@@ -164,18 +162,10 @@ def settings(options: SparkOptions, jars: list[Path], folder: Path) -> dict[str,
     return chosen | options.conf
 
 
-def _add(
-    session: "SparkSession",
-    options: SparkOptions,
-    server: Server | None,
-    catalog: str,
-    *,
-    iceberg: bool,
-) -> None:
-    if iceberg and server is not None and catalog:
-        own = iceberg_properties(options.storage)
-        vended = {} if own else {f"header.{DELEGATION}": VENDED}
-        add_catalog(session, ALIAS, server, catalog, own | vended)
+def _add(session: "SparkSession", options: SparkOptions, server: Server, catalog: str) -> None:
+    """The catalog, with keys to its files: the caller's own, or those that the server gives."""
+    own = iceberg_properties(options.storage)
+    add_catalog(session, ALIAS, server, catalog, own or {f"header.{DELEGATION}": VENDED})
 
 
 def _jars(options: SparkOptions, server: Server | None, catalog: str) -> list[Path]:
@@ -326,11 +316,16 @@ def _running() -> "SparkSession | None":
     return SparkSession.builder.getOrCreate() if has_one else None
 
 
-def _check_extensions(session: "SparkSession", *, iceberg: bool) -> None:
-    chosen: Any = session.conf.get("spark.sql.extensions", "")
-    if iceberg and EXTENSIONS not in (chosen or ""):
+def _beside(running: "SparkSession", options: SparkOptions, *, iceberg: bool) -> "SparkSession":
+    """A session with names and settings of its own, in the same Spark."""
+    if iceberg and EXTENSIONS not in (running.conf.get("spark.sql.extensions", "") or ""):
         raise BadSetting(
             "the Spark session of this program cannot be used",
             why="it was started without Iceberg's extensions and jar",
             fix="Stop it first, or start it with both",
         )
+    session = running.newSession()
+    for option, text in (PINNED | options.conf).items():
+        if option.startswith("spark.sql."):  # all others are settled
+            session.conf.set(option, text)
+    return session
