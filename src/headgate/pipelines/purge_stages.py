@@ -30,7 +30,7 @@ from headgate.pipelines.purge_executors import (
     delete_files,
     read_manifests,
 )
-from headgate.pipelines.spark_jobs import collected
+from headgate.pipelines.spark_jobs import collected, is_remote
 from headgate.planning.reachable import Found, Listed, Walk
 from headgate.purge.removal import Removal, Removed
 
@@ -81,6 +81,7 @@ class SparkRemoval:
             lambda batches: delete_files(order, counts.add, batches), REMOVED
         )
         told = Removed()
+        self._check()
 
         def look() -> None:
             nonlocal told
@@ -123,11 +124,6 @@ def tasks_for(files: int) -> int:
 def files_in(manifest: Listed) -> int:
     """How many files there are in a manifest: a guess if its list does not say it."""
     return manifest.files or max(manifest.length // MANIFEST_ENTRY_BYTES, 1)
-
-
-def is_remote(spark: SparkSession) -> bool:
-    """Whether it is a session of Spark Connect."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def _listed_table(some: list[Listed]) -> pa.Table:

@@ -21,7 +21,7 @@ def collected(spark: SparkSession, frame: DataFrame, look: Callable[[], None]) -
     """The rows of a frame. Now and then `look` is called on another thread; what it raises stops
     the job and is raised here."""
     watch = _Watch(spark, look)
-    spark.addTag(watch.tag)
+    watch.mark()
     try:
         with watch:
             rows = frame.collect()
@@ -29,23 +29,45 @@ def collected(spark: SparkSession, frame: DataFrame, look: Callable[[], None]) -
         if watch.reason is None:
             raise
     finally:
-        spark.removeTag(watch.tag)
+        watch.unmark()
     if watch.reason is not None:
         raise watch.reason
     return rows
 
 
+def is_remote(spark: SparkSession) -> bool:
+    """Whether it is a session of Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
 class _Watch:
-    """Looks after the job with its tag."""
+    """Looks after the job with its tag. A session's own tags are known to one thread only, so the
+    context's are used, where there is one."""
 
     def __init__(self, spark: SparkSession, look: Callable[[], None]) -> None:
-        self.tag = f"headgate-{next(_numbers)}"
         self.reason: Exception | None = None
         """Why the job is to end."""
         self._spark = spark
+        self._tag = f"headgate-{next(_numbers)}"
         self._look = look
         self._is_over = Event()
         self._thread = Thread(target=self._run, name="watch", daemon=True)
+
+    def mark(self) -> None:
+        """Give what this thread does from now on the tag."""
+        if is_remote(self._spark):
+            self._spark.addTag(self._tag)
+        else:
+            self._spark.sparkContext.addJobTag(self._tag)
+            self._spark.sparkContext.setInterruptOnCancel(True)
+
+    def unmark(self) -> None:
+        """What this thread does from now on is something else."""
+        with suppress(Exception):  # Spark may have died meanwhile
+            if is_remote(self._spark):
+                self._spark.removeTag(self._tag)
+            else:
+                self._spark.sparkContext.removeJobTag(self._tag)
 
     def __enter__(self) -> None:
         self._thread.start()
@@ -67,5 +89,8 @@ class _Watch:
         """End the job; one that is still planned is not stopped by the first word."""
         while not self._is_over.is_set():
             with suppress(Exception):  # Spark may have died meanwhile
-                self._spark.interruptTag(self.tag)
+                if is_remote(self._spark):
+                    self._spark.interruptTag(self._tag)
+                else:
+                    self._spark.sparkContext.cancelJobsWithTag(self._tag)
             self._is_over.wait(SPARK_LOOK_SECONDS)
