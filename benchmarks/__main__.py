@@ -3,9 +3,8 @@
 import sys
 from collections.abc import Callable
 
-from benchmarks import kernel
+from benchmarks import fixture, kernel
 from benchmarks.authz import suite as authz
-from benchmarks.fixtures import command as fixture
 from benchmarks.purge import suite as purge
 from benchmarks.rest import suite as rest
 from benchmarks.swarm import suite as swarm

@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 from uuid import uuid4
 
-from benchmarks.fixtures.places import local_path
-from benchmarks.fixtures.table import Made
 from benchmarks.rest.servers import Server
+from headgate.pipelines.fixtures.places import local_path
+from headgate.pipelines.fixtures.table import Made
 
 
 def make_copies(server: Server, made: Made, count: int) -> list[str]:

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from benchmarks.fixtures.places import LocalPlace
-from benchmarks.fixtures.table import make_table
 from benchmarks.purge.copies import make_copies
 from benchmarks.purge.memory import files_below
 from benchmarks.purge.scale import Scale
@@ -17,6 +15,8 @@ from benchmarks.rest.loads import CONNECTIONS
 from benchmarks.rest.servers import Server
 from benchmarks.stores import say
 from benchmarks.storm import percentile
+from headgate.pipelines.fixtures.places import LocalPlace
+from headgate.pipelines.fixtures.table import make_table
 
 SMALL_FILES = 10
 GRACE = ("--set", "purger.async.grace-period-ms=86400000")

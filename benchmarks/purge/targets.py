@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import psutil
 
-from benchmarks.fixtures.places import Place, local_path
-from benchmarks.fixtures.table import make_table
 from benchmarks.purge.memory import files_below
 from benchmarks.rest.servers import Server
+from headgate.pipelines.fixtures.places import Place, local_path
+from headgate.pipelines.fixtures.table import make_table
 
 NAMESPACE = "dropped"
 WORKER = "headgate.purge.worker"

@@ -16,8 +16,6 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.fixtures.catalog import Catalog, make_namespace
-from benchmarks.fixtures.places import LocalPlace
 from benchmarks.kernel import machine
 from benchmarks.purge.memory import files_below, memory_folder
 from benchmarks.report import rounded, table
@@ -26,6 +24,8 @@ from benchmarks.swarm.goals import ANSWERS, goals, key
 from benchmarks.swarm.plan import VARIABLE, Plan
 from benchmarks.swarm.scale import FULL, QUICK, Scale, Scenario
 from benchmarks.swarm.tables import NAMESPACE, Doomed, make_doomed, make_empty
+from headgate.pipelines.fixtures.catalog import Catalog, make_namespace
+from headgate.pipelines.fixtures.places import LocalPlace
 from headgate.testing.headgate_server import HeadgateServer
 
 ROOT = Path(__file__).parents[2]

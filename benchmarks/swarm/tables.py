@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.fixtures.catalog import Asks
-from benchmarks.fixtures.manifests import SCHEMA, SPEC
-from benchmarks.fixtures.places import LocalPlace, local_path
-from benchmarks.fixtures.shape import parts
-from benchmarks.fixtures.table import Table
+from headgate.pipelines.fixtures.catalog import Asks
+from headgate.pipelines.fixtures.manifests import SCHEMA, SPEC
+from headgate.pipelines.fixtures.places import LocalPlace, local_path
+from headgate.pipelines.fixtures.shape import parts
+from headgate.pipelines.fixtures.table import Table
 
 NAMESPACE = "swarm"
 

@@ -12,11 +12,11 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.typedef import TableVersion
 
 from benchmarks.__main__ import main
-from benchmarks.fixtures.catalog import Catalog
-from benchmarks.fixtures.kinds import Kind, counted
-from benchmarks.fixtures.places import LocalPlace, ObjectPlace, local_path
-from benchmarks.fixtures.table import Made, make_table
 from benchmarks.rest.servers import reference
+from headgate.pipelines.fixtures.catalog import Catalog
+from headgate.pipelines.fixtures.kinds import Kind, counted
+from headgate.pipelines.fixtures.places import LocalPlace, ObjectPlace, local_path
+from headgate.pipelines.fixtures.table import Made, make_table
 from headgate.testing.headgate_server import HeadgateServer
 from tests.clients.test_duckdb import EXTENSIONS, extension
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 
-from benchmarks.fixtures.catalog import Catalog
-from benchmarks.fixtures.table import make_table
+from headgate.pipelines.fixtures.catalog import Catalog
+from headgate.pipelines.fixtures.table import make_table
 from headgate.testing.headgate_server import HeadgateServer
 from tests.acceptance.crash_clients import uuid7
 from tests.purge.listing import local_path

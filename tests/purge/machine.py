@@ -13,9 +13,9 @@ from typing import cast
 
 import pytest
 
-from benchmarks.fixtures.table import Made, make_table
 from headgate.catalog.events import Event, EventBus
 from headgate.clock import Clock
+from headgate.pipelines.fixtures.table import Made, make_table
 from headgate.purge import sweeping, worker
 from headgate.purge.claims import Claims
 from headgate.purge.deleter import Deleter

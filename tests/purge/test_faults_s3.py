@@ -9,9 +9,9 @@ import httpx
 import pytest
 from obstore.store import S3Store
 
-from benchmarks.fixtures.catalog import Catalog
-from benchmarks.fixtures.places import ObjectPlace
-from benchmarks.fixtures.table import Made, make_table
+from headgate.pipelines.fixtures.catalog import Catalog
+from headgate.pipelines.fixtures.places import ObjectPlace
+from headgate.pipelines.fixtures.table import Made, make_table
 from headgate.testing.headgate_server import HeadgateServer
 from headgate.testing.object_stores import MotoServer
 from tests.purge.cluster import hasty

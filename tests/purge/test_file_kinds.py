@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pyiceberg.typedef import TableVersion
 
-from benchmarks.fixtures.catalog import Catalog
-from benchmarks.fixtures.table import make_table
+from headgate.pipelines.fixtures.catalog import Catalog
+from headgate.pipelines.fixtures.table import make_table
 from tests.purge.conftest import PATIENT, Servers, options
 from tests.purge.kinds import DELETES, EXPECTED, Kind, enumeration
 from tests.purge.lake import NAMESPACE, Lake, in_the_end

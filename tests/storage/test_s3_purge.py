@@ -8,9 +8,9 @@ import pytest
 from obstore.store import S3Store
 from pyiceberg.typedef import TableVersion
 
-from benchmarks.fixtures.catalog import Catalog
-from benchmarks.fixtures.places import ObjectPlace
-from benchmarks.fixtures.table import make_table
+from headgate.pipelines.fixtures.catalog import Catalog
+from headgate.pipelines.fixtures.places import ObjectPlace
+from headgate.pipelines.fixtures.table import make_table
 from headgate.testing.headgate_server import HeadgateServer
 from headgate.testing.object_stores import S3Server, send
 from tests.purge.kinds import EXPECTED, enumeration
