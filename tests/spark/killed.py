@@ -1,4 +1,5 @@
-"""A pipeline in a process of its own, killed right after its first append."""
+"""A pipeline in a process of its own that is killed, right after its first append if nothing else
+is said."""
 
 import signal
 import subprocess
@@ -21,13 +22,13 @@ pipeline.main(sys.argv[1:])
 """
 
 
-def run_killed(server: HeadgateServer, *arguments: str) -> None:
+def run_killed(server: HeadgateServer, *arguments: str, program: str = PROGRAM) -> None:
     """Run a pipeline with these arguments; it must not live to see its end."""
     spark = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": JAVA_OPTIONS}
     conf = [part for name, text in spark.items() for part in ("--conf", f"{name}={text}")]
     options = ("--server", server.url, "--catalog", "main", "--master", "local[1]", *conf)
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments, *options],
+        [sys.executable, "-c", program, *arguments, *options],
         env=environment(),
         capture_output=True,
         text=True,

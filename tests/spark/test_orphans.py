@@ -1,0 +1,257 @@
+"""`headgate pipeline orphans` on real files and on a real S3 server, with Spark."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import obstore
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from obstore.store import S3Store
+from pyspark.sql import SparkSession
+
+from headgate.cli.pipeline import pipeline
+from headgate.clock import Clock, SystemClock
+from headgate.errors import BadSetting, Forbidden, HeadgateError
+from headgate.pipelines.fixtures.places import ObjectPlace
+from headgate.pipelines.orphans import OrphansOptions, OrphansSummary, run
+from headgate.pipelines.reporting import Report, Stage
+from headgate.pipelines.server import Server
+from headgate.pipelines.session import SparkOptions
+from headgate.testing.headgate_server import HeadgateServer
+from headgate.testing.object_stores import S3Server
+from tests.purge.listing import keys_in
+from tests.spark.killed import run_killed
+from tests.spark.orphaned import DAY_SECONDS, DELETED, KILLED, Lake, folder_of, local, plant
+
+# PySpark's own toLocalIterator leaves its socket to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+GRACE = ("--set", "purger.async.grace-period-ms=86400000")
+GUARDED = ("--set", "authorization.enabled=true", "--set", "authorization.service-admins=ann")
+
+
+@pytest.fixture(name="lake", scope="module")
+def _lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """Tables that are dropped with purge can come back for a while."""
+    with HeadgateServer(tmp_path_factory.mktemp("lake"), *GRACE) as server:
+        yield Lake(server)
+
+
+class LaterClock(SystemClock):
+    """Ten days later: objects cannot be made to look old."""
+
+    def wall_ms(self) -> int:
+        return super().wall_ms() + 10 * DAY_SECONDS * 1_000
+
+
+class Meanwhile(Report):
+    """Does something between the listing and the second look at the tables."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        super().__init__(is_quiet=True)
+        self._act = act
+
+    @contextmanager
+    def stage(
+        self, name: str, total: int | None = None, spark: SparkSession | None = None
+    ) -> Iterator[Stage]:
+        if name == "look again":
+            self._act()
+        with super().stage(name, total, spark) as stage:
+            yield stage
+
+
+def search(
+    server: HeadgateServer,
+    options: OrphansOptions,
+    report: Report | None = None,
+    clock: Clock | None = None,
+) -> OrphansSummary:
+    """One run, in the Spark of all tests."""
+    telling = report or Report(is_quiet=True)
+    return run(options, Server(server.url), SparkOptions(), telling, clock)
+
+
+def paths_in(report: Path) -> set[str]:
+    return {local(row["path"]) for row in pq.read_table(report).to_pylist()}
+
+
+def test_exactly_what_nobody_refers_to_is_found_and_deleted(
+    lake: Lake, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Tables of all formats, a view, and a table that can come back keep every file; what a drop
+    without purge left goes, and checksums go with their files."""
+    made = [lake.make("shop", f"v{version}", version) for version in (1, 2, 3)]
+    lake.make_view("shop")
+    left, waiting = lake.make("shop", "left"), lake.make("shop", "waiting")
+    kept = lake.files()
+    lake.drop(waiting, purge=True)
+    lake.drop(left, purge=False)
+    litter = {path for path in kept if path.startswith(f"{folder_of(left)}/")}
+    folder = folder_of(made[1])
+    planted = plant(
+        [
+            folder / "data" / "part=00000" / "lost.parquet",
+            folder / "metadata" / "lost.avro",
+            lake.warehouse / "nobody" / "has a name%20.parquet",
+        ]
+    )
+    twins = plant([folder / "data" / "part=00000" / ".lost.parquet.crc"])
+    young = plant([folder / "data" / "young.parquet"])
+    lake.age(*young)
+    report = tmp_path / "orphans.parquet"
+
+    found = search(lake.server, OrphansOptions("main", report=str(report)))
+    before = lake.files()
+    deleted = search(lake.server, OrphansOptions("main", delete=True))
+
+    orphans = planted | litter
+    assert paths_in(report) == orphans
+    assert (found.orphans, found.young, found.deleted) == (len(orphans), 1, 0)
+    assert before == kept | planted | twins | young
+    assert (deleted.orphans, deleted.deleted, deleted.failed) == (len(orphans), len(orphans), 0)
+    assert lake.files() == (kept - litter) | young
+    assert [one.table for one in found.left_out] == ["main.shop.waiting"]
+    assert sum(one.files for one in found.by_place) == found.orphans
+
+
+def test_what_is_committed_or_dropped_meanwhile_is_no_orphan(
+    lake: Lake, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Files were written long before, and are committed after they were listed."""
+    busy, going = lake.make("busy", "t"), lake.make("busy", "going")
+    files = [folder_of(busy) / "data" / name for name in ("committed", "orphan")]
+    committed, orphan = (str(path) for path in files)
+    plant([*files, folder_of(going) / "data" / "in doubt"])
+    lake.age()
+    report = tmp_path / "orphans.parquet"
+    options = OrphansOptions("main", below=(str(lake.warehouse / "busy"),), report=str(report))
+
+    def act() -> None:
+        lake.refer(busy, f"file:{committed}")
+        lake.drop(going, purge=False)
+
+    found = search(lake.server, options, Meanwhile(act))
+
+    assert paths_in(report) == {orphan}
+    assert found.orphans == 1
+
+
+def test_objects_are_found_and_deleted_in_s3(
+    s3_server: S3Server, bucket: str, s3_lake: HeadgateServer, spark: SparkSession
+) -> None:
+    """A table in S3 keeps all its objects, whoever calls them `s3a`."""
+    lake, keys = Lake(s3_lake), s3_server.keys
+    store = S3Store(
+        bucket,
+        endpoint=s3_server.url,
+        region=s3_server.region,
+        access_key_id=keys.access_key_id,
+        secret_access_key=keys.secret_access_key,
+        client_options={"allow_http": True},
+    )
+    made = lake.make("shop", "t", 3, ObjectPlace(f"s3://{bucket}", store))
+    referred = "wh/shop/referred as s3a"
+    obstore.put(store, referred, b"1")
+    lake.refer(made, f"s3a://{bucket}/{referred}")
+    kept = keys_in(s3_server, bucket)
+    for key in ("wh/shop/orphan%20 é", f"{made.location.removeprefix(f's3://{bucket}/')}/data/x"):
+        obstore.put(store, key, b"12345")
+    storage = {
+        "s3.endpoint": s3_server.url,
+        "s3.region": s3_server.region,
+        "s3.access-key-id": keys.access_key_id,
+        "s3.secret-access-key": keys.secret_access_key,
+    }
+    options = OrphansOptions("main", delete=True, storage=storage)
+
+    young = search(s3_lake, options)
+    deleted = search(s3_lake, options, clock=LaterClock())
+
+    assert (young.orphans, young.young) == (0, 2)
+    assert (deleted.orphans, deleted.deleted, deleted.bytes) == (2, 2, 10)
+    assert keys_in(s3_server, bucket) == kept
+    with pytest.raises(BadSetting, match="--storage"):
+        search(s3_lake, OrphansOptions("main"))
+
+
+def test_a_run_that_is_killed_in_the_middle_is_made_good(lake: Lake, spark: SparkSession) -> None:
+    """The next one finds the rest, and the end is as if nothing had happened."""
+    made = lake.make("killed", "t")
+    kept = lake.files("killed")
+    place = lake.warehouse / "killed"
+    plant(folder_of(made) / "data" / f"orphan {number}" for number in range(20))
+    lake.age()
+
+    run_killed(lake.server, "orphans", "--below", str(place), "--delete", program=KILLED)
+    left = len(lake.files("killed") - kept)
+    again = search(lake.server, OrphansOptions("main", below=(str(place),), delete=True))
+
+    assert left == 20 - DELETED
+    assert (again.orphans, again.deleted, again.missing) == (left, left, 0)
+    assert lake.files("killed") == kept
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("--older-than", "3h"), "24h or more"),
+        (("--older-than", "soon"), "Write a number and a unit"),
+        (("--report", "orphans.txt"), "End it with .parquet, .csv, .json"),
+        (("--catalog", "nowhere"), "nowhere"),
+        (("--below", "/etc"), "nothing of catalog main lies there"),
+        (("--below", "ftp://x/y"), "Invalid location"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(
+    lake: Lake, spark: SparkSession, given: tuple[str, str], says: str
+) -> None:
+    """And nothing is deleted."""
+    before = lake.files()
+    options = ("--server", lake.server.url, "--catalog", "main", "--delete", *given)
+
+    failed = CliRunner().invoke(pipeline, ["orphans", *options])
+
+    assert isinstance(failed.exception, HeadgateError)
+    assert says in str(failed.exception)
+    assert lake.files() == before
+
+
+def test_only_who_sees_all_tables_and_purges_may_look(tmp_path: Path) -> None:
+    """A reader of every table is refused: what is hidden from it would look like orphans."""
+    with HeadgateServer(tmp_path, *GUARDED) as server:
+        admin = Server(server.url, user="ann")
+        lake = "/api/metalakes/default"
+        rights = [{"name": name, "condition": "allow"} for name in ("use_catalog", "select_table")]
+        reading = {"fullName": "main", "type": "catalog", "privileges": rights}
+        admin.post(f"{lake}/users", {"name": "bob"})
+        admin.post(f"{lake}/roles", {"name": "r", "properties": {}, "securableObjects": [reading]})
+        admin.put(f"{lake}/permissions/users/bob/grant", {"roleNames": ["r"]})
+        bob = Server(server.url, user="bob")
+
+        assert [one.name for one in bob.catalogs()] == ["main"]
+        with pytest.raises(Forbidden, match="only who owns it sees all its tables and purges"):
+            run(OrphansOptions("main"), bob, SparkOptions(), Report(is_quiet=True))
+
+
+def test_a_summary_is_one_object_for_scripts(lake: Lake, spark: SparkSession) -> None:
+    """With the sums of each place."""
+    made = lake.make("scripted", "t")
+    plant([folder_of(made) / "x"])
+    lake.age()
+    place = str(lake.warehouse / "scripted")
+
+    done = CliRunner().invoke(
+        pipeline,
+        ["orphans", "--server", lake.server.url, "--catalog", "main", "--below", place, "--json"],
+    )
+
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert (told["orphans"], told["bytes"], told["is_dry_run"]) == (1, 6, True)
+    assert told["places"] == [place]
+    [one] = told["by_place"]
+    assert (one["place"], one["table"]) == (made.location, "main.scripted.t")
