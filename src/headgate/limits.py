@@ -57,6 +57,13 @@ SWEEP_RUNS_KEPT = 100
 SWEEP_FAILURES_KEPT = 10  # of one run
 SWEEP_FAILURE_CHARS_MAX = 300
 
+# Exports
+PORTAGE_FILE_BYTES = 32 << 20  # of rows in one file, about: it is put together in memory
+PORTAGE_GROUP_ROWS = 1_000  # of such a file, that are read at once
+PORTAGE_PAGE_ROWS = 1_000  # that are read, sent and committed at once
+PORTAGE_PAGE_BYTES = 1 << 20  # of these, about
+PORTAGE_AHEAD_MS_MAX = 60_000  # that the newest id of an export may be ahead of the clock
+
 # Audit
 AUDIT_GATHER_SECONDS = 0.1  # what is decided within is written at once
 AUDIT_WAITING_MAX = 100_000  # decisions that are not written yet
@@ -299,5 +306,6 @@ assert LEASE_MS > 2 * LEASE_RENEW_MS
 assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0
 assert BODY_BYTES_MIN < SHORT_BODY_BYTES_MAX < BODY_BYTES_MAX
 assert BODY_SECONDS_MAX < REQUEST_SECONDS_MAX
+assert PORTAGE_PAGE_BYTES * 3 < BODY_BYTES_MAX
 assert FINISH_SECONDS + GIVE_UP_SECONDS + CLOSE_SECONDS < STOP_SECONDS
 assert PIPELINE_REQUEST_SECONDS_MAX > REQUEST_SECONDS_MAX

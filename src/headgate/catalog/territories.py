@@ -31,6 +31,8 @@ from headgate.model.locations import normalize
 
 HAVE_CATALOGS = (RealmState.ACTIVE, RealmState.INACTIVE)
 """One that is switched off can be switched on again, and has its files still."""
+HAVE_PLACES = (*HAVE_CATALOGS, RealmState.LOADING)
+"""One that is filled from an export will have catalogs."""
 
 
 def places_of(catalog: CatalogEntity) -> Locations:
@@ -92,8 +94,8 @@ async def foreign_places(kernel: Kernel, id: int, places: Iterable[str]) -> list
 
 
 async def _metalakes(kernel: Kernel) -> list[tuple[Realm, HeadView]]:
-    """All metalakes that have catalogs, and what these are now."""
-    realms = [realm for realm in await kernel.realms.list() if realm.state in HAVE_CATALOGS]
+    """All metalakes that have catalogs, or will have them, and what these are now."""
+    realms = [realm for realm in await kernel.realms.list() if realm.state in HAVE_PLACES]
     keys = [PointerKey(realm.id, CATALOG_POINTER) for realm in realms]
     values = await kernel.pointers.read(keys)
     return [

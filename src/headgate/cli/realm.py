@@ -15,6 +15,8 @@ from headgate.catalog.owners import give_metalake
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
+from headgate.cli.realm_export import export
+from headgate.cli.realm_import import import_
 from headgate.errors import IllegalRealmMove
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState, is_dropped
@@ -25,9 +27,13 @@ SHOWN_MAX = 5
 @click.group(invoke_without_command=True)
 @click.pass_context
 def realm(context: click.Context) -> None:
-    """List, create, activate, deactivate, give away, purge and delete realms."""
+    """List, create, activate, deactivate, give away, move, purge and delete realms."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+
+
+realm.add_command(export)
+realm.add_command(import_)
 
 
 @realm.command("list")

@@ -147,7 +147,7 @@ class ObjectTypes:
 
     def decode(self, realm: str, encoded: Encoded) -> Stored | Foreign:
         """The object in these bytes; `CorruptRow` if they are not what was written."""
-        payload = _open_envelope(realm, encoded)
+        payload = payload_of(realm, encoded)
         decoder = self._decoders.get(encoded.type)
         if decoder is None:
             return Foreign(encoded.type, payload)
@@ -254,7 +254,8 @@ def _map_of(count: int) -> bytes:
     return bytes([0x80 | count]) if count < 16 else b"\xde" + count.to_bytes(2, "big")
 
 
-def _open_envelope(realm: str, encoded: Encoded) -> bytes:
+def payload_of(realm: str, encoded: Encoded) -> bytes:
+    """What was written, byte for byte and not compressed; `CorruptRow` if it is something else."""
     if len(encoded.data) < ENVELOPE.size:
         raise _corrupt(realm, encoded, "it is too short")
     written_format, flags, checksum = ENVELOPE.unpack_from(encoded.data)

@@ -32,6 +32,8 @@ DROPPED = "headgate.dropped"
 DROPPED_BY = "headgate.dropped-by"
 """And who dropped it."""
 DROPPED_NAME_CHARS = 64
+LOADED_FROM = "headgate.loaded-from"
+"""The property of a realm that is LOADING: which export it is filled from."""
 
 
 class RealmState(Enum):
@@ -230,7 +232,7 @@ class Realms:
                 realm,
                 state=to,
                 changed_ms=draft.now_ms,
-                properties=_restored(realm) if to is _S.ACTIVE else realm.properties,
+                properties=_properties_in(realm, to),
             )
             _put(draft, moved)
             draft.note(_note(moved, by, was=realm.state.value))
@@ -346,9 +348,9 @@ def _put(draft: Draft, realm: Realm) -> None:
     draft.index(BY_ID).put(realm.id.encode(), encode_fields(realm))
 
 
-def _restored(realm: Realm) -> dict[str, str]:
-    """The properties of a realm that is not dropped any more."""
-    gone = {DROPPED, DROPPED_BY}
+def _properties_in(realm: Realm, to: RealmState) -> dict[str, str]:
+    """The properties of a realm in its next state, without what was only true in this one."""
+    gone = {_S.ACTIVE: {LOADED_FROM, DROPPED, DROPPED_BY}, _S.INACTIVE: {LOADED_FROM}}.get(to, ())
     return {name: text for name, text in realm.properties.items() if name not in gone}
 
 

@@ -1,4 +1,4 @@
-"""Commits to realms that serve nobody: one that is being made, one that was dropped."""
+"""Commits to realms that serve nobody: one that is being made or loaded, one that was dropped."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -30,6 +30,13 @@ class UnservedRealms:
         watch = Watch(REALMS_KEY, _Check(self._store, id, check_being_made))
         return await self._committer.commit(PointerKey(id, pointer), attempt, watch=watch)
 
+    async def load(self, id: str, pointer: str, attempt: Callable[[Draft], T]) -> T:
+        """Commit to a realm that is LOADING, also to what is sealed: it may be loaded again."""
+        check_pointer_name(pointer)
+        watch = Watch(REALMS_KEY, _Check(self._store, id, check_loading))
+        key = PointerKey(id, pointer)
+        return await self._committer.commit(key, attempt, watch=watch, sealed=True)
+
     async def clear(self, id: str, pointer: str, attempt: Callable[[Draft], T]) -> T:
         """Commit to a realm that was dropped, also to what is sealed: it is cleared away."""
         check_pointer_name(pointer)
@@ -41,6 +48,12 @@ class UnservedRealms:
 async def check_being_made(realms: HeadView, id: str) -> None:
     """Refuse a realm that is not being made."""
     if (await realm_of(realms, id)).state is not RealmState.INITIALIZING:
+        raise unknown(id)
+
+
+async def check_loading(realms: HeadView, id: str) -> None:
+    """Refuse a realm that is not being filled from an export."""
+    if (await realm_of(realms, id)).state is not RealmState.LOADING:
         raise unknown(id)
 
 

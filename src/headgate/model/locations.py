@@ -94,6 +94,12 @@ def index_key(location: str) -> bytes:
     return b"".join(part.encode() + _TERMINATOR for part in parts)
 
 
+def indexed(key: bytes) -> str:
+    """The location that has this key."""
+    scheme, authority, *segments = key.removesuffix(_TERMINATOR).decode().split("\0")
+    return str(Place(scheme, authority, tuple(segments)))
+
+
 def index_range(location: str) -> tuple[bytes, bytes]:
     """From where, and until before where, the keys of a location and all below it are."""
     key = index_key(location)

@@ -1,0 +1,1 @@
+"""Metalakes carried from one store to another: read as rows, kept in files, filled in again."""

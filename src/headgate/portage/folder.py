@@ -1,0 +1,98 @@
+"""Exports in a folder of this machine, or of a disk that all machines share."""
+
+import os
+import re
+from pathlib import Path
+
+from headgate.errors import BadSetting, Corrupt
+from headgate.portage.manifest import (
+    NAME,
+    ExportFile,
+    Manifest,
+    check_file,
+    decode_manifest,
+    encode_manifest,
+    half_written,
+)
+
+_OURS = re.compile(r"(rows-\d+-[0-9a-f]+\.parquet|manifest\.json)(\.\d+\.partial)?")
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder of an export ready; what a run left that was killed is removed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        present = {path.name for path in folder.iterdir()}
+    except OSError as error:
+        raise _unusable(folder, error.strerror or str(error)) from error
+    if NAME in present:
+        raise _unusable(folder, "there is an export in it")
+    if foreign := sorted(name for name in present if not _OURS.fullmatch(name)):
+        raise _unusable(folder, f"{foreign[0]} is in it, which is no file of an export")
+    for name in present:
+        (folder / name).unlink(missing_ok=True)
+
+
+def store(folder: Path, name: str, data: bytes) -> None:
+    """Write a file, all or nothing."""
+    partial = folder / f"{name}.{os.getpid()}.partial"
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(folder / name)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise _unusable(folder, error.strerror or str(error)) from error
+
+
+def complete(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest, and remove what belongs to no file of it."""
+    known = {file.name for file in manifest.files}
+    for path in folder.iterdir():
+        if _OURS.fullmatch(path.name) and path.name not in known:
+            path.unlink()
+    store(folder, NAME, encode_manifest(manifest))
+
+
+def load_manifest(folder: Path) -> Manifest:
+    """The manifest of an export; refused if there is none, or files are missing."""
+    data = _content(folder, NAME)
+    if data is None:
+        raise half_written(f"there is no {NAME} in {folder}")
+    manifest = decode_manifest(data)
+    for file in manifest.files:
+        if Path(file.name).name != file.name:
+            raise half_written(f"{file.name!r} is no name of a file of it")
+        try:
+            size = (folder / file.name).stat().st_size
+        except OSError:
+            raise half_written(f"{file.name} is not there") from None
+        if size != file.bytes:
+            raise half_written(f"{file.name} has {size:,} bytes, written were {file.bytes:,}")
+    return manifest
+
+
+def load(folder: Path, file: ExportFile) -> bytes:
+    """The content of a file, if it is what was written."""
+    return check_file(file, _content(folder, file.name))
+
+
+def _content(folder: Path, name: str) -> bytes | None:
+    try:
+        return (folder / name).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise Corrupt(
+            f"{folder / name} cannot be read",
+            why=error.strerror or str(error),
+            fix="Check the disk and who may read it",
+        ) from error
+
+
+def _unusable(folder: Path, why: str) -> BadSetting:
+    return BadSetting(
+        f"nothing can be exported to {folder}", why=why, fix="Name a folder that is empty or new"
+    )
