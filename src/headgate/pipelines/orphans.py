@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -71,6 +71,13 @@ class LeftOut(msgspec.Struct, frozen=True):
     why: str
 
 
+class Spared(NamedTuple):
+    """How many files are no orphans, though nobody refers to them as far as is known."""
+
+    young: int
+    kept: int
+
+
 class OrphansSummary(msgspec.Struct, frozen=True):
     """What came of it."""
 
@@ -89,6 +96,8 @@ class OrphansSummary(msgspec.Struct, frozen=True):
     """That are still there."""
     young: int
     """Files that nobody refers to, and that are no orphans because they were written later."""
+    kept: int
+    """The same, because they lie in places that are left out."""
     report: str
     by_place: list[PlaceSum]
     left_out: list[LeftOut]
@@ -164,18 +173,18 @@ class _Search:
         owners = [*owners_of(subjects, seen.states), *other_catalogs(self._server, catalog.name)]
         terms = Terms(where, Places(roots, owners), before_ms)
         with spool() as found:
-            young = self._find(terms, references, roots, found)
+            spared = self._find(terms, references, roots, found)
             references.let_go()
             account = self._settle(terms, seen, roots, found)
-        return self._summary(account, terms, roots, young, owners)
+        return self._summary(account, terms, roots, spared, owners)
 
     def _find(
         self, terms: Terms, references: References, roots: Sequence[str], found: Spool
-    ) -> int:
-        """Put orphans into the spool; how many files were too young."""
+    ) -> Spared:
+        """Put orphans into the spool; which other files nobody refers to."""
         from pyspark.sql.functions import xxhash64
 
-        young = 0
+        young = kept = 0
         with self._report.stage("files", spark=self._spark) as stage:
             listed = list_files(self._spark, terms.where, roots)
             hashed = listed.withColumn("hash", xxhash64("key"))
@@ -184,7 +193,8 @@ class _Search:
             for row in packed.toLocalIterator():
                 stage.advance(files=found.add(row.orphans))
                 young += row.young
-        return young
+                kept += row.kept
+        return Spared(young, kept)
 
     def _settle(self, terms: Terms, seen: Seen, roots: Sequence[str], found: Spool) -> Account:
         """Look at orphans once more, some at a time, and delete them if that is wanted."""
@@ -211,7 +221,7 @@ class _Search:
         account: Account,
         terms: Terms,
         roots: list[str],
-        young: int,
+        spared: Spared,
         owners: Iterable[Owner],
     ) -> OrphansSummary:
         places = account.places
@@ -225,7 +235,8 @@ class _Search:
             deleted=sum(one.deleted for one in places),
             missing=sum(one.missing for one in places),
             failed=sum(one.failed for one in places),
-            young=young,
+            young=spared.young,
+            kept=spared.kept,
             report=self._options.report,
             by_place=places,
             left_out=[LeftOut(one.place, one.name, one.kept) for one in owners if one.kept],
