@@ -16,6 +16,7 @@ from headgate.http.gravitino.routes import ROUTES as GRAVITINO_ROUTES
 from headgate.http.iceberg.config import LIFETIME
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.management.changes import ROUTES as CHANGE_ROUTES
+from headgate.http.management.job_work import ROUTES as JOB_WORK_ROUTES
 from headgate.http.management.jobs import ROUTES as JOB_ROUTES
 from headgate.http.management.maintenance import ROUTES as MAINTENANCE_ROUTES
 from headgate.http.management.reports import ROUTES as REPORT_ROUTES
@@ -86,6 +87,7 @@ def endpoints_page() -> Iterator[str]:
         REVOCATION_ROUTES,
         CHANGE_ROUTES,
         JOB_ROUTES,
+        JOB_WORK_ROUTES,
         MAINTENANCE_ROUTES,
     )
     for route in chain.from_iterable(own):

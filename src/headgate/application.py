@@ -39,6 +39,7 @@ from headgate.http.iceberg.service import Service
 from headgate.http.kernel_measures import kernel_samples, lake_samples, polling_samples
 from headgate.http.management.changes import ChangeServices, change_surface
 from headgate.http.management.database_file import file_check
+from headgate.http.management.job_work import WorkServices, work_surface
 from headgate.http.management.jobs import JobServices, job_surface
 from headgate.http.management.maintenance import MaintenanceServices, maintenance_surface
 from headgate.http.management.reports import ReportServices, report_surface
@@ -143,8 +144,9 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             )
             inspector = Inspector(kernel, background and background.queue)
             jobs = _jobs(settings, service, inspector, background)
+            work = _work(settings, service, inspector, background)
             sweeps = _sweeps(settings, service, measures, stack)
-            others = [reports, revocation, changes, jobs, sweeps]
+            others = [reports, revocation, changes, jobs, work, sweeps]
             purges = PurgeMeasures(inspector, clock, background and background.stages.counters)
             measures.add_source(purges.samples)
             services = Management(
@@ -260,6 +262,18 @@ def _jobs(
     wake = background.workers.wake if background else lambda _live: None
     surface = job_surface(JobServices(lake, inspector, steering, service.authenticate, wake))
     return surface._replace(routes=_routes(settings, surface.routes))
+
+
+def _work(
+    settings: Settings, service: Service, inspector: Inspector, background: Background | None
+) -> Surface:
+    """The same for programs that do them: a server that only reads lets them change nothing."""
+    if background is None:
+        surface = work_surface(None)
+        return surface._replace(routes=[_refusing(one) for one in surface.routes if one.writes])
+    storage, admit = storage_options(settings), _admission(service)
+    outwork, sizer = background.outwork, background.sizer
+    return work_surface(WorkServices(inspector, outwork, sizer, storage, admit))
 
 
 def _sweeps(

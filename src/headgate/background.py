@@ -9,6 +9,8 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import NamedTuple
 
+import msgspec
+
 from headgate.catalog.events import EventBus
 from headgate.catalog.log_rounds import LogRounds
 from headgate.catalog.ports import Storage
@@ -23,11 +25,15 @@ from headgate.purge.deleter import WORKER, Deleter
 from headgate.purge.draining import Draining
 from headgate.purge.fence import clear_fences
 from headgate.purge.jobs import JobTerms
+from headgate.purge.outwork import Outwork
 from headgate.purge.purgers import PurgerContext
 from headgate.purge.queue import Queue
-from headgate.purge.running import Runner
-from headgate.purge.service import ASYNC, PurgeService
-from headgate.purge.stages import Children, Stages
+from headgate.purge.running import BUILT_IN, WITH_SPARK, Runner
+from headgate.purge.selection import SPARK, Selection
+from headgate.purge.service import AT_LEISURE, PurgeService
+from headgate.purge.sizer import Sizer
+from headgate.purge.spark_deleter import SparkDeleter, check_spark, driver_pool
+from headgate.purge.stages import Children, Deleting, Stages
 from headgate.purge.surveyor import Surveyor
 from headgate.purge.workers import Workers
 from headgate.server_settings import storage_options
@@ -36,6 +42,12 @@ from headgate.settings.maintenance import (
     MAINTENANCE_ENABLED,
     MAINTENANCE_GRACE,
     MAINTENANCE_INTERVAL,
+)
+from headgate.settings.purge_spark import (
+    SPARK_IDLE,
+    SPARK_MASTER,
+    SPARK_REMOTE,
+    SPARK_THRESHOLD,
 )
 from headgate.settings.server import LOG_RETENTION
 from headgate.settings.setting import Settings
@@ -56,6 +68,8 @@ class Background(NamedTuple):
     workers: Workers
     stages: Stages
     queue: Queue
+    outwork: Outwork
+    sizer: Sizer
 
     def start(self) -> None:
         """Begin, and go on until the stack ends."""
@@ -83,16 +97,54 @@ async def open_background(
     surveys = WorkerPool(WORKER, PoolOptions(workers=1, idle_seconds=SURVEYED_SECONDS))
     stack.push_async_callback(surveys.close)
     files_below = partial(WorkerFiles, storage_options(settings))
-    children = Children(Deleter(pool, files_below), Surveyor(surveys, files_below))
+    sizer, deleter = Sizer(surveys, files_below), Deleter(pool, files_below)
+    children = Children(deleter, Surveyor(surveys, files_below))
+    if selection.name == SPARK:
+        large = Deleter(*await _driver(settings, selection, stack))
+        least = settings[SPARK_THRESHOLD]
+        children = children._replace(deleter=SparkDeleter(deleter, large, sizer, least))
     stages = Stages(kernel, queue, storage, children, terms)
     purgers = {third_party.name: third_party} if third_party else {}
-    runner = Runner(stages, events, chance(), purgers)
+    built_in = WITH_SPARK if selection.name == SPARK else BUILT_IN
+    runner = Runner(stages, events, chance(), purgers, built_in)
     draining = Draining(kernel, selection.name)
     claims = Claims(kernel, terms, events.server)
     workers = Workers(runner, claims, chance(), [draining.make_one])
     stack.push_async_callback(workers.close)
     promised = PurgeTerms(selection.name, settings[names.PURGE_GRACE_PERIOD])
-    return Background(PurgeService(workers, promised), workers, stages, queue)
+    outwork = _outwork(stages, children, storage, events)
+    stack.push_async_callback(outwork.close)
+    service = PurgeService(workers, promised)
+    return Background(service, workers, stages, queue, outwork, sizer)
+
+
+async def _driver(
+    settings: Settings, selection: Selection, stack: AsyncExitStack
+) -> tuple[WorkerPool, partial[WorkerFiles], bytes]:
+    """What deletes large tables, and what it is told; it ends with the stack. BadSetting if there
+    is no Spark."""
+    conf = {key.removeprefix("conf."): text for key, text in selection.properties.items()}
+    told = {"master": settings[SPARK_MASTER], "remote": settings[SPARK_REMOTE], "conf": conf}
+    pool, options = driver_pool(settings[SPARK_IDLE]), msgspec.json.encode(told)
+    stack.push_async_callback(pool.close)
+    await check_spark(pool, options)
+    return pool, partial(WorkerFiles, storage_options(settings)), options
+
+
+def _outwork(stages: Stages, children: Children, storage: Storage, events: EventBus) -> Outwork:
+    """What lets programs outside of this process work on jobs."""
+    kernel, queue, terms = stages.kernel, stages.queue, stages.terms
+
+    def runner(deleter: Deleting) -> Runner:
+        outside = Stages(kernel, queue, storage, children._replace(deleter=deleter), terms)
+        outside.counters = stages.counters
+        return Runner(outside, events, chance(), built_in=WITH_SPARK)
+
+    def new_token() -> str:
+        return f"{entropy():x}{entropy():x}"
+
+    claims = Claims(kernel, terms, f"{events.server} for a program outside")
+    return Outwork(claims, runner, terms.lease_ms / 1_000, new_token)
 
 
 def cut_logs(settings: Settings, kernel: Kernel, stack: AsyncExitStack) -> LogRounds | None:
@@ -137,9 +189,9 @@ def purges_elsewhere(settings: Settings) -> bool:
 def _check_elsewhere(settings: Settings) -> None:
     """Refuse to leave to others what only this process can do."""
     purger = purger_selection(settings).name
-    if purger != ASYNC:
+    if purger not in AT_LEISURE:
         why = f"with the purger {purger!r} a drop waits until the server itself has done it"
-        fix = f"Use the purger {ASYNC}, or let the server have some"
+        fix = f"Use the purger {' or '.join(sorted(AT_LEISURE))}, or let the server have some"
     elif settings[BACKEND] == "memory:":
         why = "no other process sees what is in memory:"
         fix = "Let the server have some, or use another backend"

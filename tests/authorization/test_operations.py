@@ -14,6 +14,7 @@ from headgate.http.gravitino.routes import ROOT_ROUTES
 from headgate.http.gravitino.routes import ROUTES as GRAVITINO_ROUTES
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.management.changes import ROUTES as CHANGE_ROUTES
+from headgate.http.management.job_work import ROUTES as JOB_WORK_ROUTES
 from headgate.http.management.jobs import ROUTES as JOB_ROUTES
 from headgate.http.management.maintenance import ROUTES as MAINTENANCE_ROUTES
 from headgate.http.management.reports import ROUTES as REPORT_ROUTES
@@ -84,6 +85,7 @@ ROUTES: dict[str, Sequence[Route]] = {
         *CHANGE_ROUTES,
         *REPORT_ROUTES,
         *JOB_ROUTES,
+        *JOB_WORK_ROUTES,
         *MAINTENANCE_ROUTES,
     ),
 }

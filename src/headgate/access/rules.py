@@ -138,6 +138,8 @@ READ_JOBS = _rule("readJobs", T.TABLE, *_OF_JOBS)
 UNDROP_TABLE = _rule("undropTable", T.TABLE, *_OF_JOBS)
 MANAGE_JOBS = _rule("manageJobs", T.CATALOG, _TOP_OWNERS, named(Standing.SERVICE_ADMIN))
 """Let a purge be tried again, or give it up: then its files stay for ever."""
+WORK_ON_JOBS = _rule("workOnJobs", T(0), named(Standing.SERVICE_ADMIN))
+"""Do purges in another program, which is handed the keys to all stores of the server."""
 
 CREATE_VIEW = _inside("createView", T.SCHEMA, may(Right.CREATE_VIEW))
 LOAD_VIEW = _inside("loadView", T.VIEW, owns(T.VIEW), may(Right.SELECT_VIEW))

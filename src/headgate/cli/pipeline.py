@@ -5,6 +5,7 @@ import click
 from headgate.cli.pipeline_history import history
 from headgate.cli.pipeline_inventory import inventory
 from headgate.cli.pipeline_orphans import orphans
+from headgate.cli.pipeline_purge import purge
 from headgate.cli.pipeline_upkeep import upkeep
 
 
@@ -22,4 +23,5 @@ def pipeline(context: click.Context) -> None:
 pipeline.add_command(history)
 pipeline.add_command(inventory)
 pipeline.add_command(orphans)
+pipeline.add_command(purge)
 pipeline.add_command(upkeep)

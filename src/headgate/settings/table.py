@@ -69,6 +69,7 @@ from headgate.settings.object_stores import (
 )
 from headgate.settings.purge import PURGER
 from headgate.settings.purge_jobs import PURGE_JOBS
+from headgate.settings.purge_spark import PURGE_SPARK
 from headgate.settings.server import (
     HTTP_BODY_BYTES,
     HTTP_HOST,
@@ -171,7 +172,7 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         STORAGE_ENDPOINTS,
         VERIFY_METADATA_FILE,
     ),
-    PURGES: (PURGER, *PURGE_JOBS),
+    PURGES: (PURGER, *PURGE_JOBS, *PURGE_SPARK),
     "Maintenance": MAINTENANCE,
     "S3": (
         S3_ENDPOINT,

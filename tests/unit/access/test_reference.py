@@ -77,6 +77,7 @@ OWN = {
     "readJobs": "metalake | catalog | table use_catalog use_schema | service_admin",
     "undropTable": "metalake | catalog | table use_catalog use_schema | service_admin",
     "manageJobs": "metalake | catalog | service_admin",
+    "workOnJobs": "service_admin",
     "missTableOrView": inside(
         "create_table", "create_view", "select_table", "modify_table", "select_view"
     ),

@@ -1,0 +1,152 @@
+"""Purge jobs as programs work on them over HTTP."""
+
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+
+from headgate.access.rules import WORK_ON_JOBS, Rule
+from headgate.errors import Forbidden, HeadgateError
+from headgate.http.management.job_work import ROUTES, ClaimedJob, WorkServices, work_surface
+from headgate.http.management.jobs import PATH
+from headgate.http.request import Request
+from headgate.http.router import Match, Router
+from headgate.purge.claims import Claims
+from headgate.purge.deleter import WORKER, Progress
+from headgate.purge.inspecting import Inspector
+from headgate.purge.jobs import ROOTS, JobTerms, State
+from headgate.purge.outwork import Order, Outwork, Report
+from headgate.purge.queue import Queue
+from headgate.purge.running import Runner
+from headgate.purge.sizer import Sizer
+from headgate.purge.stages import Children, Deleting, Stages
+from headgate.storage.options import S3Options, StorageOptions
+from headgate.storage.worker_files import WorkerFiles
+from headgate.workers.pool import WorkerPool
+from tests.unit.catalog.lakes import Node
+from tests.unit.catalog.walking import Unrelated
+from tests.unit.purge.scripted import Purging
+
+SECRET = "hunter2"
+STORAGE = StorageOptions(s3=S3Options(secret_access_key=SECRET), local_sync=False)
+NOBODY = "nobody"
+
+
+async def admit(request: Request, rule: Rule) -> None:
+    """Refuse one caller."""
+    assert rule is WORK_ON_JOBS
+    if request.headers.get("authorization") == NOBODY:
+        raise Forbidden("Not allowed")
+
+
+class Program:
+    """A program that works on jobs."""
+
+    def __init__(self, services: WorkServices) -> None:
+        self._surface = work_surface(services)
+        self._router = Router([self._surface])
+
+    async def ask(
+        self, method: str, path: str, body: object = None, user: str = ""
+    ) -> tuple[int, bytes]:
+        """The status and the body of an answer."""
+        match = self._router.match(method, f"{PATH}/{path}")
+        assert isinstance(match, Match), path
+        raw = b"" if body is None else msgspec.json.encode(body)
+        headers = {"authorization": user} if user else {}
+        request = Request(method, path, match.params, "", headers, raw, id="r-1")
+        try:
+            answer = await match.route.handler(self._surface.services, request)
+        except HeadgateError as error:
+            answer = self._surface.dialect.answer(error)
+        assert isinstance(answer.body, bytes)
+        return answer.status, answer.body
+
+
+@pytest.fixture
+async def purging(node: Node) -> Purging:
+    """A node whose own workers do nothing."""
+    return Purging(node, JobTerms(worker_threads=0))
+
+
+@pytest.fixture
+async def program(purging: Purging) -> AsyncIterator[Program]:
+    node, terms = purging.node, JobTerms()
+
+    def runner(deleter: Deleting) -> Runner:
+        children = Children(deleter, Unrelated())
+        stages = Stages(node.kernel, Queue(node.kernel), node.storage, children, terms)
+        return Runner(stages, node.events, lambda: 0.5)
+
+    pool = WorkerPool(WORKER)
+    outwork = Outwork(Claims(node.kernel, terms, "host:1"), runner, 60.0, lambda: "token")
+    sizer = Sizer(pool, partial(WorkerFiles, STORAGE))
+    yield Program(WorkServices(Inspector(node.kernel), outwork, sizer, STORAGE, admit))
+    await outwork.close()
+    await pool.close()
+
+
+def decoded(answer: tuple[int, bytes], type: Any) -> Any:
+    """The body of a success."""
+    status, body = answer
+    assert status == 200, body
+    return msgspec.json.decode(body, type=type)
+
+
+async def test_a_job_is_claimed_reported_on_and_ended(purging: Purging, program: Program) -> None:
+    """With the claim come the keys to the stores; each answer says what is next."""
+    live = await purging.drop()
+    claimed = decoded(await program.ask("POST", f"{live.id}/claim"), ClaimedJob)
+    leaves = Report(claimed.token, 1, Progress("data", deleted=2), has_ended=True)
+    roots = decoded(await program.ask("POST", f"{live.id}/report", leaves), Order)
+    last = Report(claimed.token, 2, has_ended=True)
+    end = decoded(await program.ask("POST", f"{live.id}/report", last), Order)
+
+    assert claimed.storage == STORAGE
+    assert SECRET not in repr(claimed)
+    assert claimed.order.task.metadata_location == live.job.metadata_location
+    assert roots.task.stage == ROOTS
+    assert end == Order(state=State.SUCCEEDED)
+
+
+async def test_a_job_that_has_ended_cannot_be_claimed(purging: Purging, program: Program) -> None:
+    """Nor can what somebody else has, or what is not there."""
+    live = await purging.drop()
+    await program.ask("POST", f"{live.id}/claim")
+    taken, _ = await program.ask("POST", f"{live.id}/claim")
+    await program.ask("POST", f"{live.id}/report", Report("token", 1, has_ended=True))
+    await program.ask("POST", f"{live.id}/report", Report("token", 2, has_ended=True))
+    ended, why = await program.ask("POST", f"{live.id}/claim")
+
+    assert (taken, ended) == (409, 409)
+    assert b"it has ended and is SUCCEEDED" in why
+    assert (await program.ask("POST", "77/claim"))[0] == 404
+
+
+async def test_the_files_of_a_job_are_counted(purging: Purging, program: Program) -> None:
+    """A new table has nothing but its metadata file."""
+    live = await purging.drop()
+    sizes = decoded(await program.ask("GET", f"{live.id}/files"), dict[str, int])
+
+    assert sizes == {"data": 0, "manifests": 0, "manifest-lists": 0, "other": 1}
+
+
+@pytest.mark.parametrize(("method", "verb"), [("POST", "claim"), ("GET", "files")])
+async def test_only_who_may_works_on_jobs(
+    purging: Purging, program: Program, method: str, verb: str
+) -> None:
+    """All others are handed nothing."""
+    live = await purging.drop()
+    status, body = await program.ask(method, f"{live.id}/{verb}", user=NOBODY)
+
+    assert status == 403
+    assert SECRET.encode() not in body
+    assert await purging.row(live) is None
+
+
+def test_every_route_names_its_rule() -> None:
+    """What writes is refused by servers that only read."""
+    assert {route.rule for route in ROUTES} == {WORK_ON_JOBS}
+    assert [route.writes for route in ROUTES] == [True, True, False]
