@@ -3,6 +3,7 @@ one goes too, so does the file."""
 
 import asyncio
 import logging
+import shutil
 import threading
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ from tests.purge.conftest import PATIENT, Servers, options
 from tests.purge.faulty_files import Trouble
 from tests.purge.jobs import headgate, job_of, wait_for
 from tests.purge.lake import NAMESPACE, Lake
-from tests.purge.listing import files_below, local_path, lying_below
+from tests.purge.listing import files_below, local_path, lying_below, obstruct
 from tests.purge.machine import Machine, Site, files_of, opened_site
 from tests.purge.pauses import Pause
 
@@ -265,6 +266,49 @@ async def test_a_damaged_manifest_keeps_nothing(
     assert ((await machine.row(job)).state, (await machine.row(job)).kept) == (State.SUCCEEDED, 0)
     assert lying_below(local_path(made.location)) == set()
     assert caplog.text.count(str(manifest)) == 1
+
+
+@pytest.mark.parametrize("rubbish", [b"rubbish", None])
+async def test_a_damaged_metadata_file_that_the_database_knows_keeps_files(
+    site: Site, rubbish: bytes | None
+) -> None:
+    """Clients get what the database has, and read all files."""
+    machine = await site.machine()
+    made = await machine.make()
+    kept = data_of(files_of(made))[:2]
+    metadata = (await register(site, "b", kept)).parent / "00000.metadata.json"
+    metadata.unlink()
+    if rubbish is not None:
+        metadata.write_bytes(rubbish)
+    job = await machine.drop()
+    await machine.work()
+
+    assert ((await machine.row(job)).state, (await machine.row(job)).kept) == (State.SUCCEEDED, 2)
+    assert files_of(made) == set(kept)
+
+
+async def test_files_outside_are_counted_once_over_all_attempts(site: Site) -> None:
+    """A file cannot be deleted at first: then as many are gone as there were."""
+    machine = await site.machine()
+    await machine.node.made("namespaces", {"namespace": ["a"]})
+    folder = Path(site.world.warehouse, "raw")
+    folder.mkdir(parents=True)
+    files = [folder / name for name in ("1.parquet", "2.parquet", "3.parquet")]
+    for file in files:
+        file.touch()
+    await register(site, "a", files)
+    obstruct(files[2])
+    job = await machine.drop("a")
+    await machine.work()
+    before = await machine.row(job)
+    shutil.rmtree(files[2])
+    files[2].touch()
+    await machine.steering.retry(job)
+    await machine.work()
+
+    row = await machine.row(job)
+    assert (before.deleted, before.failed, before.expected) == (2, 1, 3)
+    assert (row.state, row.deleted, row.missing, row.expected) == (State.SUCCEEDED, 6, 0, 6)
 
 
 async def test_a_manifest_that_goes_away_between_purges_keeps_nothing(site: Site) -> None:

@@ -218,29 +218,44 @@ class Referrers:
         objects = sorted(catalog.unknown)
         for start in range(0, len(objects), FETCH_IDS_MAX):
             some = objects[start : start + FETCH_IDS_MAX]
-            tables = await self._entities(head, some)
+            entities = await self._entities(head, some)
             asked = [
-                msgspec.structs.replace(table, is_doubted=object in catalog.doubted)
-                for object, table in zip(some, tables, strict=True)
+                Surveyed(one.metadata_location, one.reserved, object in catalog.doubted)
+                for object, one in zip(some, entities, strict=True)
             ]
-            found = await self._surveyor.survey(asked, live.roots)
+            found = await self._surveyed(entities, asked, live.roots)
             again = self._kernel.clock.seconds() + UNREAD_SECONDS
-            for object, table, outside in zip(some, tables, found, strict=True):
+            for object, (table, outside) in zip(some, found, strict=True):
                 if outside.unread:
                     has_gaps = True
                     if object not in catalog.outsiders:
                         _complain(table, outside)
                 until = again if outside.unread else float("inf")
-                catalog.learn(object, Outsider(table, outside, until))
+                known = msgspec.structs.replace(table, is_doubted=False)
+                catalog.learn(object, Outsider(known, outside, until))
         return has_gaps
 
-    async def _entities(self, head: HeadView, objects: Sequence[int]) -> list[Surveyed]:
+    async def _surveyed(
+        self, entities: Sequence[TableEntity], asked: Sequence[Surveyed], roots: Roots
+    ) -> list[tuple[Surveyed, Outside]]:
+        """Tables, with what they refer to. Where the database has what a metadata file said,
+        clients are served from there: it counts also if the file is gone or damaged."""
+        found = list(zip(asked, await self._surveyor.survey(asked, roots), strict=True))
+        for number, (table, outside) in enumerate(found):
+            known = entities[number].metadata
+            if known and table.metadata_location in outside.unread:
+                told = msgspec.structs.replace(table, metadata=known)
+                [anew] = await self._surveyor.survey([told], roots)
+                found[number] = told, anew
+        return found
+
+    async def _entities(self, head: HeadView, objects: Sequence[int]) -> list[TableEntity]:
         """What these tables are; nothing is pushed out of the cache for what nobody else asks."""
         store = self._kernel.store
         uncached = [object for object in objects if store.find(head.realm, object) is None]
         entities = await head.get_all(objects, TableEntity)
         store.forget(head.realm, uncached)
-        return [Surveyed(one.metadata_location, one.reserved) for one in entities]
+        return entities
 
 
 async def _changes(before: HeadView, head: HeadView) -> Changes:

@@ -56,6 +56,7 @@ class Survey:
 
     def __init__(self, table: Surveyed, roots: Roots, files: Files) -> None:
         self._location = table.metadata_location
+        self._metadata = table.metadata
         self._bounds = Bounds(roots, table.own)
         self._territory = Territory(roots, table.own, ())
         self._files = files
@@ -104,7 +105,8 @@ class Survey:
 
     def _begun(self) -> Walk | None:
         try:
-            return Walk(unzipped(self._files.read(self._location), self._location), self._files)
+            data = self._metadata or unzipped(self._files.read(self._location), self._location)
+            return Walk(data, self._files)
         except FileMissing:
             # The table is there, so an empty disk is the wrong one.
             self._files.check_store(self._location, may_be_empty=False)

@@ -20,6 +20,8 @@ class Surveyed(msgspec.Struct, frozen=True, array_like=True):
     """The places that are taken for it."""
     is_doubted: bool = False
     """What is remembered of its manifests does not count: some may be gone by now."""
+    metadata: bytes = b""
+    """What the database has of its metadata file, if that is gone or damaged."""
 
 
 class Outside(msgspec.Struct, frozen=True, array_like=True):
