@@ -236,16 +236,19 @@ def alive(row: JobRow, now_ms: int) -> JobRow:
 def beaten(start: JobRow, tally: Tally, now_ms: int) -> JobRow:
     """The row while a stage goes on that began with the row `start`.
 
-    Files that earlier attempts deleted are missing now: they are not counted twice. Failures of
-    before stay on the ledger until the stage has ended.
+    Files that earlier attempts deleted are missing now, or deleted once more where nobody tells the
+    difference: they are not counted twice. Failures of before stay on the ledger until the stage
+    has ended.
     """
-    before = start.deleted - start.done_deleted
+    before, anew = start.deleted - start.done_deleted, tally.deleted + tally.outside_deleted
+    gone = max(before, anew + tally.missing)
+    deleted = min(before + anew, gone)
     return msgspec.structs.replace(
         alive(start, now_ms),
         phase=tally.phase,
-        deleted=start.deleted + tally.deleted + tally.outside_deleted,
+        deleted=start.done_deleted + deleted,
         bytes=start.bytes + tally.bytes,
-        missing=start.done_missing + max(tally.missing - before, 0),
+        missing=start.done_missing + gone - deleted,
         expected=start.done_expected + tally.expected + tally.outside,
         kept=start.done_kept + tally.kept + tally.outside_kept,
         failed=tally.failed,

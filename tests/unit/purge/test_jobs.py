@@ -134,6 +134,16 @@ def test_files_outside_of_the_table_are_counted_too() -> None:
     assert (row.deleted, row.expected, row.failed, row.ledger) == (7, 8, 1, (STUCK,))
 
 
+def test_files_that_are_deleted_once_more_are_counted_once() -> None:
+    """Object stores do not tell that a file was gone, nor is it asked of files outside."""
+    first = beaten(running(), Tally().done_outside(3, [STUCK]).told(Progress("data", 4)), 2_000)
+    second = claimed(postponed(first, "why", 2_000, TERMS, 0), "host:2", 3_000)
+    again = beaten(second, Tally().done_outside(3, []), 4_000)
+    whole = beaten(second, Tally().done_outside(3, []).told(Progress("data", 5)), 4_000)
+
+    assert [(row.deleted, row.missing) for row in (first, again, whole)] == [(6, 0), (6, 0), (8, 0)]
+
+
 def test_old_failures_stay_on_the_ledger_until_the_stage_has_ended() -> None:
     """A worker that dies in between loses none of them; a stage that ends well leaves none."""
     old, new = Failed("/w/old", "stuck"), Failed("/w/new", "stuck")
