@@ -79,11 +79,15 @@ class Ground(NamedTuple):
     foreign: tuple[bytes, ...]
     referrers: tuple[Referrer, ...] = ()
 
-    def allows_as(self, before: "Ground") -> bool:
-        """Whether the same files may be deleted as before. Tables that refer to others' files may
-        have other metadata by now, as long as the same leads to these."""
+    def has_places_of(self, before: "Ground") -> bool:
+        """Whether nobody else came to places of before."""
+        return self[:2] == before[:2]
+
+    def has_references_of(self, before: "Ground") -> bool:
+        """Whether others refer to the same files as before. They may have other metadata by now, as
+        long as the same leads to these."""
         digests = [{one.digest for one in ground.referrers} for ground in (self, before)]
-        return self[:2] == before[:2] and digests[0] == digests[1]
+        return digests[0] == digests[1]
 
 
 class Counters:
@@ -102,6 +106,10 @@ class Attempt:
         """Something was done that the row does not tell yet."""
         self.doomed: frozenset[int] | None = None
         """Tables that cannot come back, when it was first asked for."""
+        self.patience = 0.0
+        """Seconds that a stage goes on whoever refers to more files by now: more each time that it
+        begins anew, or tables that change all the time would not let a large one come to its end.
+        """
         self._start = lease.row
         self._tally: Tally | None = None  # between stages
 
@@ -198,6 +206,7 @@ class Stages:
                 break
             except _GroundMovedError:
                 stale = 0
+                attempt.patience += attempt.patience or GROUND_SECONDS
             except _StaleError as error:
                 stale += 1
                 if stale == STALE_MAX:
@@ -216,7 +225,8 @@ class Stages:
     async def _stage(
         self, live: LiveJob, stage: str, ground: Ground, attempt: Attempt, fence: Path
     ) -> None:
-        clock, looked = self.kernel.clock, self.kernel.clock.seconds()
+        clock = self.kernel.clock
+        looked = began = clock.seconds()
         task = Task(
             metadata_location=live.job.metadata_location,
             roots=ground.roots,
@@ -238,7 +248,11 @@ class Stages:
                     return  # what leads to it stays
                 if clock.seconds() - looked >= GROUND_SECONDS:  # a stage may take hours
                     looked = clock.seconds()
-                    if not (await self._ground(live)).allows_as(ground):
+                    now = await self._ground(live)
+                    is_patient = looked - began < attempt.patience
+                    if not (
+                        now.has_places_of(ground) and (is_patient or now.has_references_of(ground))
+                    ):
                         raise _GroundMovedError
 
     async def _ground(self, live: LiveJob) -> Ground:

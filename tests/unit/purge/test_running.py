@@ -1,29 +1,33 @@
 """One job in the hands of a worker: its stages, its heartbeat, and each way in which it ends."""
 
+import itertools
 import logging
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from headgate.catalog.catalogs import alter_catalog
 from headgate.catalog.events import PurgeCompleted, PurgeFailed
-from headgate.catalog.purging import PURGED, PURGES, TASKS, PurgeTerms
+from headgate.catalog.purging import PURGED, PURGES, TASKS, LiveJob, PurgeTerms
 from headgate.catalog.undropping import undrop
 from headgate.errors import StorageUnavailable
 from headgate.model.locations import normalize
-from headgate.purge.deleter import Progress
+from headgate.purge.deleter import Progress, Task
 from headgate.purge.finishing import decode_finished
 from headgate.purge.inspecting import Inspector
 from headgate.purge.jobs import LEAVES, ROOTS, Failed, JobTerms, State
+from headgate.purge.referrers import Referrers
 from headgate.purge.running import BEAT_SECONDS
 from headgate.purge.stages import GROUND_SECONDS
 from headgate.purge.steering import Steering
+from headgate.purge.surveyor import Referrer, Surveyed
 from headgate.testing.faults import Fault
 from headgate.testing.kernels import SteppedClock, turns
 from tests.unit.catalog.lakes import MAIN, METALAKE, Node, World, new_table
 from tests.unit.catalog.late_nodes import take_over
 from tests.unit.catalog.purges import TERMS
-from tests.unit.purge.scripted import DROP, Purging
+from tests.unit.purge.scripted import DROP, Purging, Scripted
 
 STUCK = Failed("/w/stuck", "it is stuck")
 PATIENT = JobTerms(max_attempts=2)
@@ -240,6 +244,31 @@ async def test_a_stage_begins_anew_when_a_place_becomes_anothers(
     assert (before.roots, before.stage) == ((world.warehouse,), LEAVES)
     assert (again.roots, again.stage) == ((world.warehouse, f"{world.warehouse}/new"), LEAVES)
     assert live.roots == before.roots
+
+
+async def test_tables_that_change_all_the_time_do_not_hold_up_a_purge_for_ever(
+    world: World, purging: Purging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time that it begins anew it goes on for longer."""
+    digests = itertools.count()
+
+    async def referrers(_: Referrers, live: LiveJob) -> tuple[Referrer, ...]:
+        return (Referrer(Surveyed("/b", ("/b",)), str(next(digests)).encode()),)
+
+    async def slowly(_: Scripted, task: Task, fence: Path) -> AsyncGenerator[Progress]:
+        for number in range(6 if task.stage == LEAVES else 0):
+            world.rig.clock.advance(GROUND_SECONDS * 1_000)
+            begun.append(number)
+            yield Progress("data", number)
+
+    begun: list[int] = []
+    monkeypatch.setattr(Referrers, "to_places", referrers)
+    monkeypatch.setattr(Scripted, "run", slowly)
+    await purging.drop()
+    await purging.workers.idle()
+
+    assert begun == [0, 0, 0, 1, 0, 1, 2, 3, 0, 1, 2, 3, 4, 5]
+    assert await finished(purging) == [State.SUCCEEDED]
 
 
 async def test_a_grace_period_ends_with_a_commit_before_anything_is_deleted(
