@@ -10,6 +10,7 @@ import msgspec
 
 from headgate.clock import Clock, SystemClock
 from headgate.errors import BadRequest
+from headgate.limits import REPORT_LINE_SECONDS
 from headgate.pipelines.names import TableName
 from headgate.pipelines.reporting import Report
 from headgate.pipelines.server import CatalogInfo, Server
@@ -54,7 +55,7 @@ def run(
                 report=report,
                 clock=clock,
             )
-            kept += map(keeper.keep, _tables(wanted, server, catalog.name))
+            kept += map(keeper.keep, _told(_tables(wanted, server, catalog.name), report, clock))
     return summary_of(kept, clock.seconds() - began)
 
 
@@ -81,6 +82,17 @@ def _tables(wanted: Wanted, server: Server, catalog: str) -> Iterator[TableName]
         server.get(server.path(catalog, schema))
     found = (table for schema in schemas for table in server.tables(catalog, schema))
     yield from dict.fromkeys((*named, *found))
+
+
+def _told(tables: Iterator[TableName], report: Report, clock: Clock) -> Iterator[TableName]:
+    """The same tables; now and then it is said how many there were. Most are healthy, and nothing
+    else is said of them."""
+    said = clock.seconds()
+    for count, table in enumerate(tables):
+        if clock.seconds() - said >= REPORT_LINE_SECONDS:
+            report.say(f"tables looked at: {count:,}; now {table}")
+            said = clock.seconds()
+        yield table
 
 
 def _split(name: str) -> tuple[tuple[str, ...], str]:

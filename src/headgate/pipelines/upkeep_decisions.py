@@ -62,7 +62,7 @@ def _merging(policy: Policy, health: Health) -> Decision:
             f"{policy.compact_delete_ratio:.0%} of their rows deleted"
         )
     if reasons:
-        return Decision(Step.COMPACT, "; ".join(reasons), _rewriting(policy, files))
+        return Decision(Step.COMPACT, "; ".join(reasons), _rewriting(policy, health, files))
     if files.small_files:
         why = "they are too few in each partition, or nearly large enough"
         there = (
@@ -72,7 +72,7 @@ def _merging(policy: Policy, health: Health) -> Decision:
     return Decision(Step.COMPACT, f"data files are as they should be: {health.data_files:,}")
 
 
-def _rewriting(policy: Policy, files: Files) -> Call:
+def _rewriting(policy: Policy, health: Health, files: Files) -> Call:
     options = {
         "target-file-size-bytes": policy.compact_target_file_size_bytes,
         "min-file-size-bytes": policy.small_file_bytes,
@@ -83,7 +83,10 @@ def _rewriting(policy: Policy, files: Files) -> Call:
     }
     if files.mergeable_bytes >= policy.compact_partial_progress_bytes:
         options["partial-progress.enabled"] = "true"
-    return Call("rewrite_data_files", {"options": mapping(options)})
+    arguments = {"options": mapping(options)}
+    if health.is_sorted and policy.compact_sort:
+        arguments["strategy"] = text("sort")
+    return Call("rewrite_data_files", arguments)
 
 
 def _deletes(policy: Policy, health: Health) -> Decision | None:

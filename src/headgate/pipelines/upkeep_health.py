@@ -77,6 +77,8 @@ class Health(msgspec.Struct, frozen=True):
     expiring_refs: int
     changed_records: int | None
     """Since there were statistics; None if there are none."""
+    is_sorted: bool = False
+    """Whether it has a sort order, which merging alone would not keep."""
     splits_deletes: bool = True
     """Whether each data file gets delete files of its own when they are rewritten."""
     files: Files | None = None
@@ -114,6 +116,7 @@ def health_of(table: Metadata, policy: Policy, now_ms: int) -> Health:
         expiring_snapshots=len(gone.snapshots),
         expiring_refs=len(gone.refs),
         changed_records=changed_since_statistics(table),
+        is_sorted=table.default_sort_order_id != 0,
         splits_deletes=table.properties.get(GRANULARITY, "").lower() != OF_PARTITIONS,
     )
 

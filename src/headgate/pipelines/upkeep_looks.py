@@ -51,7 +51,7 @@ class Looker:
         policy = self._policy
         [row] = self._ask(
             "small_files",
-            "partition",
+            partition=self._partition(""),
             spec=self._metadata.default_spec_id,
             small_bytes=policy.small_file_bytes,
             target_bytes=policy.compact_target_file_size_bytes,
@@ -63,7 +63,7 @@ class Looker:
         policy = self._policy
         [row] = self._ask(
             "deletes",
-            "data_file.partition",
+            partition=self._partition("data_file."),
             deletes=policy.compact_delete_files,
             ratio=policy.compact_delete_ratio,
         )
@@ -71,7 +71,7 @@ class Looker:
 
     def _with_manifests(self, health: Health) -> Health:
         target = self._metadata.number(MANIFEST_BYTES, MANIFEST_BYTES_DEFAULT)
-        rows = self._ask("manifests", "", spec=self._metadata.default_spec_id)
+        rows = self._ask("manifests", spec=self._metadata.default_spec_id)
         kinds = {row["content"]: Manifests(row["count"], row["bytes"], target) for row in rows}
         return msgspec.structs.replace(
             health,
@@ -79,10 +79,16 @@ class Looker:
             delete_manifests=kinds.get(DELETES, Manifests(target_bytes=target)),
         )
 
-    def _ask(self, name: str, partition: str, **values: float) -> list[dict[str, Any]]:
-        """The rows of a statement. A table without partitions has no column of them."""
-        column = partition if self._metadata.is_partitioned else "NULL"
-        statement = STATEMENTS[name].format(table=self._name.sql, partition=column)
+    def _partition(self, prefix: str) -> str:
+        """The column of partitions. What Iceberg does not show of them depends on all that the
+        table ever was, so Spark is asked."""
+        with translated():
+            columns = self._spark.table(f"{self._name.sql}.data_files").columns
+        return f"{prefix}partition" if "partition" in columns else "NULL"
+
+    def _ask(self, name: str, *, partition: str = "", **values: float) -> list[dict[str, Any]]:
+        """The rows of a statement."""
+        statement = STATEMENTS[name].format(table=self._name.sql, partition=partition)
         with translated():
             rows = self._spark.sql(statement, args=values).collect()
         return [row.asDict() for row in rows]

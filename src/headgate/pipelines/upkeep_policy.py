@@ -73,6 +73,13 @@ KEYS = (
     Key("enabled", bool, True, "", "Whether anything is done at all; `false` means hands off."),
     Key("compact.enabled", bool, True, "", "Whether small files and deleted rows are rewritten."),
     Key(
+        "compact.sort",
+        bool,
+        True,
+        "",
+        "Whether rows are sorted when they are rewritten, in tables that have a sort order.",
+    ),
+    Key(
         "compact.target-file-size-bytes",
         Amount,
         512 << 20,
@@ -187,6 +194,7 @@ class Policy(msgspec.Struct, frozen=True):
 
     enabled: bool
     compact_enabled: bool
+    compact_sort: bool
     compact_target_file_size_bytes: int
     compact_small_file_ratio: float
     compact_min_input_files: int

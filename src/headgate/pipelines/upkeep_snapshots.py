@@ -46,13 +46,6 @@ class Ref(msgspec.Struct, frozen=True, rename="kebab"):
     max_ref_age_ms: int | None = None
 
 
-class Spec(msgspec.Struct, frozen=True, rename="kebab"):
-    """One way of partitioning."""
-
-    spec_id: int
-    fields: list[Any] = []
-
-
 class Statistics(msgspec.Struct, frozen=True, rename="kebab"):
     """A file of statistics."""
 
@@ -64,9 +57,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="kebab"):
 
     format_version: int
     default_spec_id: int = 0
-    partition_specs: list[Spec] = []
-    partition_spec: list[Any] = []
-    """Where the oldest format has its only one."""
+    default_sort_order_id: int = 0
     properties: dict[str, str] = {}
     current_snapshot_id: int | None = None
     snapshots: list[Snapshot] = []
@@ -88,11 +79,6 @@ class Metadata(msgspec.Struct, frozen=True, rename="kebab"):
     def current(self) -> Snapshot | None:
         """The state that readers see; None if nothing was ever written."""
         return self.by_id.get(self.current_snapshot_id or -1)
-
-    @property
-    def is_partitioned(self) -> bool:
-        """Whether it has partitions, or had some."""
-        return bool(self.partition_spec) or any(spec.fields for spec in self.partition_specs)
 
     @property
     def all_refs(self) -> dict[str, Ref]:

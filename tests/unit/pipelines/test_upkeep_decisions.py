@@ -87,6 +87,21 @@ def test_small_files_are_merged_and_counted() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("is_sorted", "wanted"), [(True, "true"), (True, "false"), (False, "true")]
+)
+def test_a_table_with_a_sort_order_keeps_it(is_sorted: bool, wanted: str) -> None:
+    """Unless its policy says that merging is enough."""
+    [decision] = due(
+        health(files=Files(worn_files=1), is_sorted=is_sorted), of=policy(compact__sort=wanted)
+    )
+
+    assert decision.call
+    assert decision.call.arguments.get("strategy") == (
+        "'sort'" if is_sorted and wanted == "true" else None
+    )
+
+
 def test_a_large_compaction_is_committed_in_parts() -> None:
     """So that one that is killed has not worked for nothing."""
     files = Files(mergeable_files=9, mergeable_bytes=10 << 30, merged_files=1)

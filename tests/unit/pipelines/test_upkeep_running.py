@@ -15,7 +15,9 @@ from headgate.errors import (
     Unsupported,
 )
 from headgate.pipelines import upkeep
+from headgate.pipelines.names import TableName
 from headgate.pipelines.reporting import Report
+from headgate.pipelines.server import LoadedTable
 from headgate.pipelines.session import SparkOptions
 from headgate.pipelines.upkeep_outcomes import State, TableUpkeep, UpkeepSummary
 from headgate.pipelines.upkeep_policy import PREFIX, Step
@@ -146,6 +148,24 @@ def test_one_session_serves_all_tables_of_a_catalog() -> None:
     run(here)
 
     assert here.sessions == 1
+
+
+def test_a_long_look_at_many_tables_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if all are well."""
+    here, clock, stream = lake(t=Table(), u=Table(), v=Table()), ManualClock(), io.StringIO()
+    loading = here.load
+
+    def slowly(name: TableName, snapshots: str = "all") -> LoadedTable:
+        clock.advance(60_000)
+        return loading(name, snapshots)
+
+    monkeypatch.setattr(here, "load", slowly)
+    upkeep.run(ANY, ALL, here, SparkOptions(), Report(stream=stream, clock=clock), clock)
+
+    assert stream.getvalue().splitlines() == [
+        "tables looked at: 1; now main.a.b.u",
+        "tables looked at: 2; now main.a.b.v",
+    ]
 
 
 def test_a_failure_is_reported_and_others_go_on() -> None:

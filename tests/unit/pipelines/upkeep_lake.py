@@ -127,6 +127,10 @@ class Lake(Server):
         found = self.tables_by_name[table.name]
         return LoadedTable(table, found.metadata(self._clock_ms()), "file:/m")
 
+    def table(self, name: str) -> "Answer":
+        """What a table is made of."""
+        return Answer([])
+
     def sql(self, statement: str, args: dict[str, Any] | None = None) -> "Answer":
         """What Spark would answer."""
         self.statements.append(statement)
@@ -149,6 +153,8 @@ class Lake(Server):
 
 class Answer:
     """A frame that is there already."""
+
+    columns = ("partition",)
 
     def __init__(self, rows: list[dict[str, object]]) -> None:
         self._rows = rows
