@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.accumulators import Accumulator, AccumulatorParam
-
 from headgate.purge.removal import Removed
 
 if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
 
 Sums = tuple[int, int, int]
 
 
-class _Adding(AccumulatorParam[Sums]):
+class _Adding:
     """Spark calls it with what each task counted."""
 
     def zero(self, value: Sums) -> Sums:  # noqa: ARG002  there is only one
@@ -29,7 +28,7 @@ class Counts:
 
     def __init__(self, spark: SparkSession, *, is_remote: bool) -> None:
         self._sums: Accumulator[Sums] | None = (
-            None if is_remote else spark.sparkContext.accumulator((0, 0, 0), _Adding())
+            None if is_remote else spark.sparkContext.accumulator((0, 0, 0), _Adding())  # type: ignore[arg-type]
         )
 
     def add(self, removed: Removed) -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from headgate.pipelines.purge_executors import new_order
+from headgate.pipelines.purge_stages import SparkRemoval
 from headgate.pipelines.session import SparkOptions, check_options, spark_session
 from headgate.purge import worker
 from headgate.purge.removal import Removal
@@ -59,9 +61,6 @@ class Driver:
         means: Means,
         needed: AbstractSet[int],
     ) -> Remover:
-        from headgate.pipelines.purge_executors import new_order
-        from headgate.pipelines.purge_stages import SparkRemoval
-
         order = new_order(task, needed, factory, fence)
         here = Removal(task, means, needed)
         return SparkRemoval(self._session(options), order, here, means.check)

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
-import pyarrow as pa
-from pyspark.sql.functions import max as max_of
 
 from headgate.limits import (
     MANIFEST_ENTRY_BYTES,
@@ -35,6 +33,7 @@ from headgate.planning.reachable import Found, Listed, Walk
 from headgate.purge.removal import Removal, Removed
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.purge.removal import Kind, Tell
@@ -75,6 +74,8 @@ class SparkRemoval:
 
     def _delete(self, found: DataFrame, files: int, tell: Tell) -> None:
         """Let executors delete these files, of which there are about so many."""
+        from pyspark.sql.functions import max as max_of
+
         order, counts = self._order, Counts(self._spark, is_remote=is_remote(self._spark))
         each = found.repartition(tasks_for(files), "path").groupBy("path")
         removed = each.agg(max_of("size").alias("size"), max_of("why").alias("why")).mapInArrow(
@@ -127,12 +128,16 @@ def files_in(manifest: Listed) -> int:
 
 
 def _listed_table(some: list[Listed]) -> pa.Table:
+    import pyarrow as pa
+
     paths, lengths, files = zip(*some, strict=True)
     columns = [pa.array(paths), pa.array(lengths, pa.int64()), pa.array(files, pa.int64())]
     return pa.Table.from_arrays(columns, names=["path", "length", "files"])
 
 
 def _found_table(some: list[Found]) -> pa.Table:
+    import pyarrow as pa
+
     paths = [path for found in some for path in found.paths]
     sizes = [size for found in some for size in found.sizes]
     columns = [pa.array(paths), pa.array(sizes, pa.int64()), pa.array([""] * len(paths))]
