@@ -287,6 +287,34 @@ def entry(
     )
 
 
+def test_small_files_are_worth_merging_where_half_as_many_will_do(spark: SparkSession) -> None:
+    """Partition by partition; files of earlier ways of partitioning are one group."""
+    sizes = [
+        *((0, 0, 10) for _ in range(5)),  # enough of them
+        *((0, 1, 10) for _ in range(4)),  # too few
+        *((0, 2, 70) for _ in range(6)),  # five would be left
+        *((0, 3, 75) for _ in range(9)),  # large enough
+        *((1, part, 1) for part in range(5)),  # enough of them together
+    ]
+    files = spark.createDataFrame(
+        [(spec, (part,), size) for spec, part, size in sizes],
+        "spec_id INT, `partition` STRUCT<p: INT>, file_size_in_bytes BIGINT",
+    )
+    files.createOrReplaceGlobalTempView("data_files")
+    statement = STATEMENTS["small_files"].format(table="global_temp", partition="`partition`")
+
+    told = {"spec": 0, "small_bytes": 75, "target_bytes": 100, "inputs": 5}
+    [row] = spark.sql(statement, args=told).collect()
+
+    assert row.asDict() == {
+        "small_files": 20,
+        "mergeable_files": 10,
+        "mergeable_bytes": 55,
+        "mergeable_partitions": 2,
+        "merged_files": 2,
+    }
+
+
 def asked(spark: SparkSession, entries: list[tuple[Any, ...]]) -> dict[str, int]:
     """What is told of a table with these manifests, where three delete files or three tenths of its
     rows make a data file worn."""

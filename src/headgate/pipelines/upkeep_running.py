@@ -214,7 +214,7 @@ def _counts(rows: list["Row"]) -> dict[str, int]:
 
 def _is_conflict(error: HeadgateError) -> bool:
     """Whether a writer was faster, or may have been."""
-    return isinstance(error, Conflict | OutcomeUnknown) or error.why.startswith(INVALIDATED)
+    return isinstance(error, Conflict | OutcomeUnknown) or INVALIDATED in error.why
 
 
 def _is_of_table(error: HeadgateError) -> bool:

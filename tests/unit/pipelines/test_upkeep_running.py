@@ -37,6 +37,7 @@ CONFLICTS = [
     Conflict("Requirement failed: branch main has changed"),
     OutcomeUnknown("the server did not answer"),
     HeadgateError("Spark failed", why="ValidationException: Missing required files to delete"),
+    HeadgateError("Spark failed", why="Cannot commit rewrite because of a ValidationException or"),
 ]
 CLOCK = ManualClock()
 ALL, ANY = Order(), upkeep.Wanted()
