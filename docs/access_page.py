@@ -12,6 +12,7 @@ from headgate.http.management.changes import ROUTES as CHANGES
 from headgate.http.management.job_work import ROUTES as JOB_WORK
 from headgate.http.management.jobs import ROUTES as JOBS
 from headgate.http.management.maintenance import ROUTES as MAINTENANCE
+from headgate.http.management.realm_exports import ROUTES as EXPORTS
 from headgate.http.management.reports import ROUTES as REPORTS
 from headgate.http.management.routes import ROUTES as MANAGEMENT
 from headgate.http.router import Route
@@ -73,7 +74,7 @@ def _routes() -> Iterable[tuple[str, Route]]:
         (("/api", route) for route in GRAVITINO),
         (
             ("", route)
-            for route in chain(MANAGEMENT, CHANGES, REPORTS, JOBS, JOB_WORK, MAINTENANCE)
+            for route in chain(MANAGEMENT, CHANGES, REPORTS, JOBS, JOB_WORK, MAINTENANCE, EXPORTS)
             if route.rule
         ),
     )

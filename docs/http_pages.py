@@ -19,6 +19,7 @@ from headgate.http.management.changes import ROUTES as CHANGE_ROUTES
 from headgate.http.management.job_work import ROUTES as JOB_WORK_ROUTES
 from headgate.http.management.jobs import ROUTES as JOB_ROUTES
 from headgate.http.management.maintenance import ROUTES as MAINTENANCE_ROUTES
+from headgate.http.management.realm_exports import ROUTES as EXPORT_ROUTES
 from headgate.http.management.reports import ROUTES as REPORT_ROUTES
 from headgate.http.management.routes import ROUTES as MANAGEMENT_ROUTES
 from headgate.http.measures import CACHES, FAMILIES
@@ -89,6 +90,7 @@ def endpoints_page() -> Iterator[str]:
         JOB_ROUTES,
         JOB_WORK_ROUTES,
         MAINTENANCE_ROUTES,
+        EXPORT_ROUTES,
     )
     for route in chain.from_iterable(own):
         yield from _endpoint(route, "", PLAIN)

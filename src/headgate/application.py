@@ -42,6 +42,7 @@ from headgate.http.management.database_file import file_check
 from headgate.http.management.job_work import WorkServices, work_surface
 from headgate.http.management.jobs import JobServices, job_surface
 from headgate.http.management.maintenance import MaintenanceServices, maintenance_surface
+from headgate.http.management.realm_exports import ExportServices, export_surface
 from headgate.http.management.reports import ReportServices, report_surface
 from headgate.http.management.routes import management_surface
 from headgate.http.management.services import Management, kernel_check
@@ -146,7 +147,8 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             jobs = _jobs(settings, service, inspector, background)
             work = _work(settings, service, inspector, background)
             sweeps = _sweeps(settings, service, measures, stack)
-            others = [reports, revocation, changes, jobs, work, sweeps]
+            exports = _exports(settings, service)
+            others = [reports, revocation, changes, jobs, work, sweeps, exports]
             purges = PurgeMeasures(inspector, clock, background and background.stages.counters)
             measures.add_source(purges.samples)
             services = Management(
@@ -286,6 +288,12 @@ def _sweeps(
         measures.add_source(lambda: sweep_samples(maintenance.totals))
     services = MaintenanceServices(service.lake, service.authenticate, maintenance)
     surface = maintenance_surface(services)
+    return surface._replace(routes=_routes(settings, surface.routes))
+
+
+def _exports(settings: Settings, service: Service) -> Surface:
+    """Metalakes that come and go, for operators."""
+    surface = export_surface(ExportServices(service.lake.kernel, _admission(service)))
     return surface._replace(routes=_routes(settings, surface.routes))
 
 

@@ -17,6 +17,7 @@ from headgate.http.management.changes import ROUTES as CHANGE_ROUTES
 from headgate.http.management.job_work import ROUTES as JOB_WORK_ROUTES
 from headgate.http.management.jobs import ROUTES as JOB_ROUTES
 from headgate.http.management.maintenance import ROUTES as MAINTENANCE_ROUTES
+from headgate.http.management.realm_exports import ROUTES as EXPORT_ROUTES
 from headgate.http.management.reports import ROUTES as REPORT_ROUTES
 from headgate.http.management.routes import ROUTES as MANAGEMENT_ROUTES
 from headgate.http.router import Route
@@ -70,9 +71,18 @@ ELSEWHERE = {
         "retryJob",
         "cancelJob",
         "undropTable",
+        "claimJob",
+        "reportJob",
+        "sizeJob",
         "showMaintenance",
         "listMaintenanceRuns",
         "startMaintenanceRun",
+        "outlineExport",
+        "readExport",
+        "beginImport",
+        "importRows",
+        "finishImport",
+        "abortImport",
     },
 }
 """Identities, settings and sweeps are of no metalake, purge jobs are of tables that are no more,
@@ -87,6 +97,7 @@ ROUTES: dict[str, Sequence[Route]] = {
         *JOB_ROUTES,
         *JOB_WORK_ROUTES,
         *MAINTENANCE_ROUTES,
+        *EXPORT_ROUTES,
     ),
 }
 OPERATIONS: dict[str, Mapping[str, Operation]] = {"iceberg": ICEBERG, "gravitino": GRAVITINO}

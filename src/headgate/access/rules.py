@@ -105,6 +105,10 @@ READ_CHANGES = _rule("readChanges", T.METALAKE, _LAKE_OWNER, named(Standing.SERV
 
 READ_SETTINGS = _rule("readSettings", T(0), named(Standing.SERVICE_ADMIN))
 """Read the settings of the server, secrets masked."""
+EXPORT_METALAKE = _rule("exportMetalake", T(0), named(Standing.SERVICE_ADMIN))
+"""Read all that is stored of a metalake, also what is hidden from its owner."""
+IMPORT_METALAKE = _rule("importMetalake", T(0), named(Standing.SERVICE_ADMIN))
+"""Fill a new metalake from an export, with whatever rights and places are in it."""
 READ_MAINTENANCE = _rule("readMaintenance", T(0), named(Standing.SERVICE_ADMIN))
 """See what sweeps of the store did, and how far one is."""
 MANAGE_MAINTENANCE = _rule("manageMaintenance", T(0), named(Standing.SERVICE_ADMIN))

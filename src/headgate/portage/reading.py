@@ -24,22 +24,13 @@ from headgate.kernel.store import Store
 from headgate.limits import FETCH_IDS_MAX, PORTAGE_PAGE_BYTES, PORTAGE_PAGE_ROWS
 from headgate.portage.carrying import Entry, carried, carried_objects
 from headgate.portage.manifest import RealmFacts
+from headgate.portage.pieces import Piece
 from headgate.portage.rows import Facts, Row, facts_of, pointer_row
 
 READABLE = (RealmState.ACTIVE, RealmState.INACTIVE, RealmState.LOADING)
 NOT_EXPORTED = {operations.INDEX}
 """Who repeats a call after a move is not answered from memory."""
 _ENTRIES_AT_ONCE = FETCH_IDS_MAX // 2  # each refers to an object and a row, at most
-
-
-class Piece(msgspec.Struct, frozen=True):
-    """A range of an index, as a head has it; without an index, what the head itself says."""
-
-    pointer: str
-    head: int
-    index: str = ""
-    low: bytes = b""
-    high: bytes | None = None
 
 
 class Outline(NamedTuple):
