@@ -2,6 +2,7 @@
 
 import click
 
+from headgate.cli.pipeline_fixture import fixture
 from headgate.cli.pipeline_history import history
 from headgate.cli.pipeline_inventory import inventory
 from headgate.cli.pipeline_orphans import orphans
@@ -20,6 +21,7 @@ def pipeline(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
+pipeline.add_command(fixture)
 pipeline.add_command(history)
 pipeline.add_command(inventory)
 pipeline.add_command(orphans)

@@ -40,7 +40,17 @@ class PipelineRun(NamedTuple):
 
 def pipeline_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the shared options; it is called with a `PipelineRun` and its own options."""
+    return _with_options(command, (*SERVER_OPTIONS, *SPARK_OPTIONS, *ENDING_OPTIONS))
 
+
+def server_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The same for one that needs no Spark."""
+    return _with_options(command, (*SERVER_OPTIONS, *ENDING_OPTIONS))
+
+
+def _with_options(
+    command: Callable[..., None], shared: tuple[Callable[..., Any], ...]
+) -> Callable[..., None]:
     @functools.wraps(command)
     def with_run(*, debug: bool, **given: Any) -> None:  # noqa: ANN401  the options of any command
         logs.set_up("debug" if debug else "warning", "text")
@@ -52,7 +62,7 @@ def pipeline_options(command: Callable[..., None]) -> Callable[..., None]:
             raise
 
     decorated: Callable[..., None] = with_run
-    for option in reversed(OPTIONS):
+    for option in reversed(shared):
         decorated = option(decorated)
     return decorated
 
@@ -62,11 +72,11 @@ def _run(given: dict[str, Any], *, debug: bool) -> PipelineRun:
     storage = pairs(given.pop("storage"), "--storage")
     storage_options(storage)  # what is wrong in it is said before anything starts
     spark = SparkOptions(
-        master=given.pop("master"),
-        remote=given.pop("remote"),
-        conf=pairs(given.pop("conf"), "--conf"),
-        jar=given.pop("jar"),
-        repository=given.pop("repository"),
+        master=given.pop("master", "local[*]"),
+        remote=given.pop("remote", ""),
+        conf=pairs(given.pop("conf", ()), "--conf"),
+        jar=given.pop("jar", ""),
+        repository=given.pop("repository", ""),
         storage=storage,
         debug=debug,
     )
@@ -90,7 +100,7 @@ def _server(given: dict[str, Any]) -> Server:
     )
 
 
-OPTIONS = (
+SERVER_OPTIONS = (
     click.option("--server", metavar="URL", default=SERVER, help=f"The server; {SERVER}."),
     click.option("--token", metavar="TOKEN", help=f"Who you are; better: {TOKEN}."),
     click.option("--user", metavar="NAME", help=f"The same with a password; or {USER}."),
@@ -99,6 +109,15 @@ OPTIONS = (
         "--metalake", metavar="NAME", default="", help="The server's default, if not given."
     ),
     click.option("--catalog", metavar="NAME", default="", help="The catalog to work on."),
+    click.option(
+        "--storage",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="How files are reached, as s3.endpoint; may be repeated. "
+        "If not given, as the server hands it out.",
+    ),
+)
+SPARK_OPTIONS = (
     click.option(
         "--master",
         metavar="MASTER",
@@ -120,13 +139,8 @@ OPTIONS = (
     click.option(
         "--repository", metavar="URL", default="", help="A Maven repository to download it from."
     ),
-    click.option(
-        "--storage",
-        metavar="KEY=VALUE",
-        multiple=True,
-        help="How files are reached, as s3.endpoint; may be repeated. "
-        "If not given, as the server hands it out.",
-    ),
+)
+ENDING_OPTIONS = (
     click.option("--json", is_flag=True, help="Print JSON, for scripts, and no progress."),
     click.option("--debug", is_flag=True, help="Show all that Spark says."),
 )

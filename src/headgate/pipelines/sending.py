@@ -184,8 +184,15 @@ def failure(status: int, body: bytes, what: str) -> HeadgateError:
             why="the answer is not one of Headgate's",
             fix="Check the address in --server",
         )
-    kind = own_kind(name) or KINDS.get(name) or STATUSES.get(status, HeadgateError)
+    kind = own_kind(name) or KINDS.get(name) or _by_status(status, name)
     return kind(message, fix=SIGN_IN if kind is NotAuthenticated else "")
+
+
+def _by_status(status: int, name: str) -> type[HeadgateError]:
+    """The class that a status means; of what exists each kind of object has a name of its own."""
+    if name.endswith("AlreadyExistsException"):
+        return errors.AlreadyExists
+    return STATUSES.get(status, HeadgateError)
 
 
 def own_kind(name: str) -> type[HeadgateError] | None:

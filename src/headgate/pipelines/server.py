@@ -141,6 +141,10 @@ class Server:
         """The same with DELETE, without a body."""
         return _decoded(self._sender.send("DELETE", path, query=query))
 
+    def ask(self, method: str, path: str, body: object | None = None) -> bytes:
+        """Any request; the bytes of its answer."""
+        return self._sender.send(method, path, body=body).content
+
     def catalogs(self) -> list[CatalogInfo]:
         """The catalogs of the metalake that the caller may use and that have tables of Iceberg."""
         path = f"/api/metalakes/{quote(self.metalake, safe='')}/catalogs"

@@ -11,8 +11,10 @@ import pytest
 
 from headgate import errors
 from headgate.errors import (
+    AlreadyExists,
     BadSetting,
     CatalogNotFound,
+    Conflict,
     Forbidden,
     HeadgateError,
     LeaseLost,
@@ -288,6 +290,9 @@ def test_a_change_is_not_repeated_when_the_connection_breaks(scripted: Scripted)
         (404, "NoSuchTableException", TableNotFound),
         (404, "NoSuchCatalogException", CatalogNotFound),
         (404, "Whatever", NotFound),
+        (409, "AlreadyExistsException", AlreadyExists),
+        (409, "RoleAlreadyExistsException", AlreadyExists),
+        (409, "CommitFailedException", Conflict),
         (500, "InternalError", HeadgateError),
     ],
 )
