@@ -143,7 +143,9 @@ class Keeper:
         )
 
     def _decided(self, subject: Subject) -> list[Decision]:
-        return decide(subject.policy, subject.health, self._order.steps)
+        """Nothing, if somebody has said hands off meanwhile."""
+        steps = self._order.steps if subject.policy.enabled else frozenset[Step]()
+        return decide(subject.policy, subject.health, steps)
 
     def _called(self, spark: "SparkSession", name: TableName, decision: Decision) -> Done:
         assert decision.call is not None

@@ -242,6 +242,21 @@ def test_a_table_of_hands_off_is_not_touched() -> None:
     assert here.sessions == 0
 
 
+def test_hands_off_is_heard_between_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is under way ends, and nothing else begins."""
+    table = ill()
+    here, calling = lake(t=table), table.call
+
+    def call(procedure: str) -> dict[str, object]:
+        table.properties[f"{PREFIX}enabled"] = "false"
+        return calling(procedure)
+
+    monkeypatch.setattr(table, "call", call)
+
+    assert only(run(here)).state == State.IMPROVED
+    assert procedures(here) == [MERGE]
+
+
 def test_a_table_whose_policy_makes_no_sense_is_left_alone() -> None:
     """The message names the place; other tables are looked after."""
     bad = ill()
