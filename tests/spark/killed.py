@@ -8,7 +8,7 @@ import sys
 from headgate.testing.headgate_server import HeadgateServer, environment
 from headgate.testing.spark_session import JAVA_OPTIONS
 
-CHILD_SECONDS_MAX = 120.0
+CHILD_SECONDS_MAX = 240.0
 PROGRAM = """
 import os, signal, sys
 from headgate.cli.pipeline import pipeline

@@ -21,6 +21,7 @@ from headgate.pipelines.server import Server
 from headgate.pipelines.session import SparkOptions, spark_session
 from headgate.testing.headgate_server import HeadgateServer
 from tests.spark.killed import run_killed
+from tests.spark.questions import asked
 
 pytestmark = [
     pytest.mark.usefixtures("spark"),
@@ -77,7 +78,7 @@ def test_the_change_log_is_a_table(headgate: Server, catalog: RestCatalog, schem
     """Every record is there with its columns, and the second run adds what came, and no more."""
     space = f"{schema}_shop"
     catalog.create_namespace(space)
-    first = appended(headgate, schema, records_at_once=2)
+    first = appended(headgate, schema, records_at_once=3)
     catalog.create_namespace((space, "deep"))
     catalog.drop_namespace((space, "deep"))
     second = appended(headgate, schema)
@@ -117,6 +118,11 @@ def test_an_audit_is_a_table(headgate: Server, schema: str, tmp_path: Path) -> N
         (f"r{number}", number % 2 == 0, ["main", "s", f"t{number}"]) for number in range(5)
     ]
     assert rows(headgate, f"SELECT text FROM hg.{schema}.audit WHERE time IS NULL") == [("broken",)]
+    with looking(headgate) as session:
+        gaps, actors, lives, refused, rights = asked(
+            session, "analyse-history.md", "headgate_history", schema
+        )
+    assert (gaps, actors > 0, lives, refused, rights) == (0, True, 0, 2, 0)
 
 
 def line(number: int) -> str:
@@ -181,7 +187,7 @@ def test_a_lost_position_repeats_nothing(
         kept = "retain_last => 1, older_than => TIMESTAMP '2100-01-01'"
         session.sql(f"CALL hg.system.expire_snapshots({table}, {kept})")
     catalog.create_namespace(f"{schema}_more")
-    summary = appended(headgate, schema, records_at_once=3)
+    summary = appended(headgate, schema, records_at_once=20)
 
     assert "was lost" in summary.notes[0]
     assert summary.gaps == []

@@ -20,6 +20,7 @@ from headgate.pipelines.server import Server
 from headgate.pipelines.session import SparkOptions, spark_session
 from headgate.testing.headgate_server import HeadgateServer
 from tests.spark.killed import run_killed
+from tests.spark.questions import asked
 
 pytestmark = [
     pytest.mark.usefixtures("spark"),
@@ -123,6 +124,9 @@ def test_growth_is_told_from_run_to_run(headgate: Server, shop: RestCatalog, sch
     (none, first, empty, points), (before, second, _, more_points) = rows(headgate, query)
     assert (none, empty, points, more_points) == (None, 0, 1, 2)
     assert before == first < second
+    with looking(headgate) as session:
+        found = asked(session, "inventory.md", "headgate_inventory", schema)
+    assert [count > 0 for count in found] == [True, True, True]
 
 
 def test_a_table_that_cannot_be_loaded_is_listed_with_the_reason(

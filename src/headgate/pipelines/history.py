@@ -13,7 +13,7 @@ import msgspec
 from headgate.clock import Clock, SystemClock
 from headgate.pipelines import history_audit, history_changes
 from headgate.pipelines.appends import OnceTable, schema_levels
-from headgate.pipelines.history_audit import AuditDone, AuditHistory, check_audit
+from headgate.pipelines.history_audit import AuditHistory, check_audit
 from headgate.pipelines.history_changes import Change, ChangeHistory, ChangeReader
 from headgate.pipelines.history_files import find_files
 from headgate.pipelines.names import TableName
@@ -89,20 +89,19 @@ def run(
     changes_name = TableName(options.catalog, schema, CHANGES)
     audit_name = TableName(options.catalog, schema, AUDIT)
     with spark_session(spark, "history", server, options.catalog, iceberg=True) as session:
-        table = OnceTable(session, server, changes_name, history_changes.COLUMNS)
-        table.create("What was done, from the change log of Headgate")
-        changes = ChangeHistory(table, reader, own.has_changed, now_ms)
+        changes_table = OnceTable(session, server, changes_name, history_changes.COLUMNS)
+        changes_table.create("What was done, from the change log of Headgate")
+        audit_table = OnceTable(session, server, audit_name, history_audit.COLUMNS)
+        changes = ChangeHistory(changes_table, reader, own.has_changed, now_ms)
+        audit = AuditHistory(audit_table, files, own.has, now_ms)
+        if options.audit:
+            audit_table.create("What was decided, from the audit of Headgate")
         with report.stage("changes", spark=session) as stage:
             changes.append(options.records_at_once, lambda rows: stage.advance(rows=rows))
-        audited, races = AuditDone(), table.races
         if options.audit:
-            table = OnceTable(session, server, audit_name, history_audit.COLUMNS)
-            table.create("What was decided, from the audit of Headgate")
-            audit = AuditHistory(table, files, own.has, now_ms)
             with report.stage("audit", spark=session) as stage:
                 audit.append(options.records_at_once, lambda rows: stage.advance(rows=rows))
-            audited, races = audit.done, races + table.races
-    done = changes.done
+    done, audited = changes.done, audit.done
     return HistorySummary(
         changes_table=str(changes_name),
         changes=done.records,
@@ -110,7 +109,7 @@ def run(
         audit_records=audited.records,
         audit_lines_unreadable=audited.damaged,
         commits=done.commits + audited.commits,
-        races=races,
+        races=changes_table.races + audit_table.races,
         gaps=[*done.gaps, *audited.gaps],
         notes=[*done.notes, *audited.notes],
         seconds=round(clock.seconds() - began, 3),

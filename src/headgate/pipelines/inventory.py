@@ -87,7 +87,7 @@ def run(
     """Measure all tables; what came of it. What cannot work is said before Spark starts."""
     clock = clock or SystemClock()
     began, now_ms = clock.seconds(), clock.wall_ms()
-    this = Run(check_run(options.run) or instant(now_ms).isoformat(), now_ms)
+    this = Run(check_run(options.run) or iso(now_ms), now_ms)
     check_page(options.html)
     catalogs, home = chosen([one.name for one in server.catalogs()], options)
     name = TableName(home, schema_levels(options.schema), TABLE)
@@ -154,6 +154,11 @@ def check_run(id: str) -> str:
             fix="Choose another --run",
         )
     return id
+
+
+def iso(time_ms: int) -> str:
+    """The id of a run that nobody gave one."""
+    return instant(time_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def check_page(path: Path | None) -> None:
