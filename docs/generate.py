@@ -5,7 +5,7 @@ With --check nothing is written; pages that would change are named, and the exit
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -20,6 +20,18 @@ from headgate.settings.table import FAMILIES
 
 REFERENCE = Path(__file__).parent / "reference"
 SHARED = ("data", "backend", "config", "sets", "json")
+OF_SERVER = {
+    "server",
+    "token",
+    "user",
+    "password",
+    "metalake",
+    "catalog",
+    "storage",
+    "json",
+    "debug",
+}
+OF_SPARK = {"master", "remote", "conf", "jar", "repository"}
 
 
 def settings_page() -> Iterator[str]:
@@ -112,13 +124,35 @@ def cli_page() -> Iterator[str]:
         "Commands marked *shared options* take these too.",
         "",
     )
-    first = next(command for _, command in commands("headgate", cli) if takes_shared(command))
+    first = next(command for _, command in commands("headgate", cli) if takes(command, SHARED))
     yield from (option_line(option) for option in first.params if option.name in SHARED)
+    yield from pipelines_options()
     for path, command in commands("headgate", cli):
         arguments = [one.name.upper() for one in command.params if is_argument(one) and one.name]
         yield from ("", f"## `{' '.join([path, *arguments])}`", "")
         yield sentences(command.help or "")
         yield from own_options(command)
+
+
+def pipelines_options() -> Iterator[str]:
+    """What commands below `headgate pipeline` share, those of the server first."""
+    command = next(
+        one for path, one in commands("headgate", cli) if takes(one, OF_SERVER | OF_SPARK)
+    )
+    yield from (
+        "",
+        "## Options of pipelines",
+        "",
+        "Commands marked *options of pipelines* take these too;",
+        "those marked *options of pipelines without Spark* only the first part.",
+        (
+            "`HEADGATE_TOKEN`, `HEADGATE_USER` and `HEADGATE_PASSWORD` say who you are "
+            "where nobody else reads it."
+        ),
+    )
+    for names in (OF_SERVER, OF_SPARK):
+        yield ""
+        yield from (option_line(option) for option in command.params if option.name in names)
 
 
 def sentences(text: str) -> str:
@@ -130,17 +164,21 @@ def sentences(text: str) -> str:
 
 def own_options(command: click.Command) -> Iterator[str]:
     """What a command takes besides the shared options."""
-    shared = takes_shared(command)
-    own = [
-        one
-        for one in command.params
-        if not is_argument(one) and not (shared and one.name in SHARED)
-    ]
-    if own or shared:
+    told: set[str] = set()
+    mark = ""
+    for names, words in (
+        (set(SHARED), "shared options"),
+        (OF_SERVER | OF_SPARK, "options of pipelines"),
+        (OF_SERVER, "options of pipelines without Spark"),
+    ):
+        if not mark and takes(command, names):
+            told, mark = names, words
+    own = [one for one in command.params if not is_argument(one) and one.name not in told]
+    if own or mark:
         yield ""
     yield from map(option_line, own)
-    if shared:
-        yield "- *shared options*"
+    if mark:
+        yield f"- *{mark}*"
 
 
 def commands(path: str, group: click.Group) -> Iterator[tuple[str, click.Command]]:
@@ -164,9 +202,9 @@ def is_argument(parameter: click.Parameter) -> bool:
     return isinstance(parameter, click.Argument)
 
 
-def takes_shared(command: click.Command) -> bool:
-    """True if a command has all shared options."""
-    return {option.name for option in command.params}.issuperset(SHARED)
+def takes(command: click.Command, names: Iterable[str]) -> bool:
+    """True if a command has all these options."""
+    return {option.name for option in command.params}.issuperset(names)
 
 
 PAGES = {
