@@ -1,6 +1,8 @@
 """`headgate pipeline orphans` on real files and on a real S3 server, with Spark."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,9 +22,10 @@ from headgate.pipelines.orphans import OrphansOptions, OrphansSummary, run
 from headgate.pipelines.reporting import Report, Stage
 from headgate.pipelines.server import Server
 from headgate.pipelines.session import SparkOptions
-from headgate.testing.headgate_server import HeadgateServer
+from headgate.testing.headgate_server import HeadgateServer, environment
 from headgate.testing.object_stores import S3Server
 from tests.purge.listing import keys_in
+from tests.spark.connect import ConnectServer
 from tests.spark.killed import run_killed
 from tests.spark.orphaned import DAY_SECONDS, DELETED, KILLED, Lake, folder_of, local, plant
 
@@ -193,6 +196,30 @@ def test_a_run_that_is_killed_in_the_middle_is_made_good(lake: Lake, spark: Spar
     assert left == 20 - DELETED
     assert (again.orphans, again.deleted, again.missing) == (left, left, 0)
     assert lake.files("killed") == kept
+
+
+def test_spark_connect_does_the_same(lake: Lake, connect_server: ConnectServer) -> None:
+    """Nothing is used but what it offers too."""
+    made = lake.make("connected", "t")
+    kept = lake.files("connected")
+    plant(folder_of(made) / "data" / f"orphan {number}" for number in range(5))
+    lake.age()
+    spark = ("--remote", connect_server.options.remote, "--json", "--delete")
+    place = ("--below", str(lake.warehouse / "connected"))
+    where = ("--server", lake.server.url, "--catalog", "main", *place)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "headgate", "pipeline", "orphans", *spark, *where],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert (told["orphans"], told["deleted"], told["kept"]) == (5, 5, 0)
+    assert lake.files("connected") == kept
 
 
 @pytest.mark.parametrize(
