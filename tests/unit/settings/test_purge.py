@@ -60,6 +60,20 @@ def test_every_source_has_properties_for_a_third_party(source: dict[str, object]
     assert properties(load(**source)) == {("audit", "log-file"): "/a"}  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"sets": ["purger.spark.conf.spark.executor.memory=1g"]},
+        {"file": "[purger.spark.conf]\n'spark.executor.memory' = '1g'"},
+    ],
+)
+def test_what_spark_itself_is_told_has_its_own_names(source: dict[str, object]) -> None:
+    """They are handed on as they are."""
+    told = {("spark", "conf.spark.executor.memory"): "1g"}
+
+    assert properties(load(**source)) == told  # type: ignore[arg-type]
+
+
 def test_a_third_party_gets_texts() -> None:
     """Whatever a config file has; names with dashes and dots are passed on as they are."""
     file = "[purger.my-audit]\non = true\nlines = 5\nshare = 0.5\ns3.keyId = 'k'\n"

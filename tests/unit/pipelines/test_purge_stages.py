@@ -1,0 +1,137 @@
+"""What executors do of a purge, without Spark, and how its work is divided."""
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from headgate.clock import SystemClock
+from headgate.errors import LeaseLost, Unsupported
+from headgate.limits import SPARK_FILES_PER_JOB, SPARK_FILES_PER_TASK
+from headgate.pipelines.purge_executors import Order, delete_files, new_order, read_manifests
+from headgate.pipelines.purge_stages import files_in, in_parts, tasks_for
+from headgate.planning.files import LocalFiles
+from headgate.planning.reachable import Listed, Walk
+from headgate.purge.fence import Fence, new_fence
+from headgate.purge.removal import Removed
+from headgate.purge.territory import Territory
+from headgate.storage.options import StorageOptions
+from headgate.storage.worker_files import WorkerFiles
+from tests.unit.purge.dropped import SIZE, DroppedTable, files_below
+
+
+@pytest.fixture
+def fence() -> Iterator[Fence]:
+    """Open for as long as a test takes."""
+    clock = SystemClock()
+    with new_fence(clock) as fence:
+        fence.extend(clock.seconds() + 600)
+        yield fence
+
+
+def order_of(table: DroppedTable, fence: Fence, needed: frozenset[int] = frozenset()) -> Order:
+    """What a driver on this machine says."""
+    task = table.task()
+    files = pickle.dumps(WorkerFiles(StorageOptions(local_sync=False), task.roots))
+    return new_order(task, needed, files, str(fence.path))
+
+
+def listed(table: DroppedTable) -> pa.RecordBatch:
+    """The manifests of a table, as executors get them."""
+    walk = Walk(table.root.read_bytes(), LocalFiles())
+    return pa.RecordBatch.from_pylist([one._asdict() for one in walk.every_manifest()])
+
+
+def found(order: Order, table: DroppedTable) -> pa.Table:
+    """What executors find in all manifests."""
+    return pa.Table.from_batches(read_manifests(order, [listed(table)]))
+
+
+def removed(order: Order, files: pa.Table) -> list[Removed]:
+    """What comes of files."""
+    batches = delete_files(order, lambda _: None, files.to_batches())
+    rows = [row for batch in batches for row in batch.column("removed").to_pylist()]
+    return [msgspec.msgpack.decode(row, type=Removed) for row in rows]
+
+
+def test_executors_find_and_delete_files(tmp_path: Path, fence: Fence) -> None:
+    """What is counted is what they tell."""
+    table = DroppedTable(tmp_path).with_many(6, manifests=2)
+    order = order_of(table, fence)
+    counted: list[Removed] = []
+    batches = found(order, table).to_batches()
+    told = list(delete_files(order, counted.append, batches))
+
+    assert sum(one.deleted for one in counted) == 6
+    assert sum(one.bytes for one in counted) == 6 * SIZE
+    assert len(told) == len(batches)
+    assert files_below(table.data) == set()
+
+
+def test_a_manifest_that_cannot_be_read_is_told_with_its_reason(
+    tmp_path: Path, fence: Fence
+) -> None:
+    """One that is missing leads to nothing; the files of all others go."""
+    table = DroppedTable(tmp_path).with_many(6, manifests=3)
+    order = order_of(table, fence)
+    [cut, gone, _] = [Path(path) for path in listed(table).column("path").to_pylist()]
+    cut.write_bytes(cut.read_bytes()[:-10])
+    gone_rows = listed(table)
+    gone.unlink()
+    files = pa.Table.from_batches(read_manifests(order, [gone_rows]))
+    [line] = [line for one in removed(order, files) for line in one.failed]
+
+    assert Path(line.path) == cut
+    assert "bytes of" in line.why
+    assert len(files_below(table.data)) == 4
+
+
+def test_executors_of_this_machine_see_the_fence(tmp_path: Path, fence: Fence) -> None:
+    """Others cannot: there the driver ends their tasks."""
+    table = DroppedTable(tmp_path).with_many(2)
+    order = order_of(table, fence)
+    files = found(order, table)
+    fence.extend(0.0)
+    with pytest.raises(LeaseLost):
+        removed(order, files)
+    with pytest.raises(LeaseLost):
+        found(order, table)
+    elsewhere = order._replace(machine="another")
+
+    assert len(files_below(table.data)) == 2
+    assert sum(one.deleted for one in removed(elsewhere, files)) == 2
+
+
+def test_files_that_others_need_stay(tmp_path: Path, fence: Fence) -> None:
+    """They are known by their hashes, if these can be compared."""
+    table = DroppedTable(tmp_path).with_many(2)
+    plain = order_of(table, fence)
+    [needed, _] = sorted(found(plain, table).column("path").to_pylist())
+    order = order_of(table, fence, frozenset({key_of(table, needed)}))
+    with pytest.raises(Unsupported, match="another seed"):
+        removed(order._replace(sample=0), found(order, table))
+    told = removed(order, found(order, table))
+
+    assert sum(one.kept for one in told) == 1
+    assert files_below(table.data) == {Path(needed).name}
+
+
+def key_of(table: DroppedTable, path: str) -> int:
+    """The hash of a file, as steps make it."""
+    task = table.task()
+    folder, name = Territory(task.roots, task.own, task.foreign).find(path)
+    return hash((folder.key, name))
+
+
+def test_work_is_divided_by_the_number_of_files() -> None:
+    """Manifests whose lists do not tell it are guessed by their length."""
+    half = Listed("a", 1, SPARK_FILES_PER_JOB // 2)
+    parts = list(in_parts([half, half, half, Listed("b", 200)], files_in))
+
+    assert [len(part) for part in parts] == [2, 2]
+    assert list(in_parts([], files_in)) == []
+    assert (files_in(Listed("b", 200)), files_in(Listed("c"))) == (2, 1)
+    assert [tasks_for(count) for count in (0, 1, SPARK_FILES_PER_TASK + 1)] == [1, 1, 2]
