@@ -5,7 +5,7 @@ import random
 import re
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +22,7 @@ from headgate.kernel.commit import CommitOptions
 from headgate.kernel.kernel import Kernel, KernelOptions
 from headgate.maintenance.lease import MAINTENANCE_TYPES
 from headgate.purge.jobs import PURGE_TYPES
+from headgate.settings.loading import load
 from headgate.settings.setting import Settings
 from headgate.settings.store import (
     BACKEND,
@@ -79,6 +80,22 @@ def make_backend(settings: Settings, *, create: bool = True) -> Backend:
             fix="Write sqlite:///PATH, postgresql://USER:PASSWORD@HOST/DATABASE or memory:",
         )
     return maker(url, settings, create=create)
+
+
+def place_of(settings: Settings) -> dict[str, str]:
+    """Where the store is, for processes on other machines."""
+    return {
+        BACKEND.name: settings[BACKEND],
+        DATA.name: str(settings[DATA]),
+        SQLITE_BUSY_TIMEOUT.name: str(settings[SQLITE_BUSY_TIMEOUT]),
+        POSTGRESQL_TIMEOUT.name: str(settings[POSTGRESQL_TIMEOUT]),
+    }
+
+
+def backend_at(place: Mapping[str, str]) -> Backend:
+    """The backend of a store that is there, not yet opened."""
+    named = {name: text for name, text in place.items() if text}
+    return make_backend(load(flags=named), create=False)
 
 
 def database_file(settings: Settings) -> Path | None:

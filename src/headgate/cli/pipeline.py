@@ -2,11 +2,14 @@
 
 import click
 
+from headgate.cli.pipeline_export import export
 from headgate.cli.pipeline_fixture import fixture
 from headgate.cli.pipeline_history import history
+from headgate.cli.pipeline_import import import_
 from headgate.cli.pipeline_inventory import inventory
 from headgate.cli.pipeline_orphans import orphans
 from headgate.cli.pipeline_purge import purge
+from headgate.cli.pipeline_sweep import sweep
 from headgate.cli.pipeline_upkeep import upkeep
 
 
@@ -21,9 +24,12 @@ def pipeline(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
+pipeline.add_command(export)
 pipeline.add_command(fixture)
 pipeline.add_command(history)
+pipeline.add_command(import_)
 pipeline.add_command(inventory)
 pipeline.add_command(orphans)
 pipeline.add_command(purge)
+pipeline.add_command(sweep)
 pipeline.add_command(upkeep)

@@ -51,11 +51,11 @@ class Sweep:
         self.phase = ""
         self._kernel = kernel
         self._references = references
-        self._extent = extent
-        self._cutoff_ms = cutoff_ms
-        self._rest = rest
+        self.extent = extent
+        self.cutoff_ms = cutoff_ms
+        self.rest = rest
         """Is called again and again: gives way to others, and raises if there is to be an end."""
-        self._is_dry = is_dry
+        self.is_dry = is_dry
         self._deletions = Deletions(kernel.store, self.counts, is_dry=is_dry)
         self._changes: dict[str, list[ScannedRow]] = {}
         self._forgotten: set[str] = set()
@@ -64,7 +64,7 @@ class Sweep:
         """All of it."""
         await self.purge()
         live: dict[str, Live] = {}
-        for realm in self._extent.sweep:
+        for realm in self.extent.sweep:
             found = await self.survey(realm)
             if found is not None:
                 marked = await self._marked(realm, found)
@@ -76,8 +76,8 @@ class Sweep:
     async def purge(self) -> None:
         """Delete the data of realms that are to be purged, in bulk."""
         self.phase = "purging realms"
-        for realm in self._extent.purge:
-            if not self._is_dry:
+        for realm in self.extent.purge:
+            if not self.is_dry:
                 await self._purge(realm)
 
     async def survey(self, realm: str) -> Survey | None:
@@ -85,24 +85,24 @@ class Sweep:
         swept."""
         self.phase = f"looking at realm {realm}"
         try:
-            found = await survey(self._kernel, self._references, realm, self._cutoff_ms)
-            if found.dead and not self._is_dry:
+            found = await survey(self._kernel, self._references, realm, self.cutoff_ms)
+            if found.dead and not self.is_dry:
                 await self._kernel.backend.delete_pointers(found.dead)
             self.counts.pointers_deleted += len(found.dead)
         except HeadgateError as error:
             await self._cannot_sweep(realm, error)
             return None
-        await self._rest()
+        await self.rest()
         return found
 
     async def forget(self, realms: set[str]) -> None:
         """Delete what is left of realms that are not listed any more."""
         self.phase = "deleting what is left of deleted realms"
         for realm in sorted(realms):
-            while not self._is_dry and await self._is_unlisted(realm):
+            while not self.is_dry and await self._is_unlisted(realm):
                 deleted = await self._kernel.backend.delete_realm(realm, PURGE_ROWS_PER_CALL)
                 self.counts.rows_deleted += deleted
-                await self._rest()
+                await self.rest()
                 if not deleted:
                     break
 
@@ -128,7 +128,7 @@ class Sweep:
             self.counts.realms_purged += 1
         except HeadgateError as error:
             self._fail(f"realm {realm} is not purged: {error}", error)
-        await self._rest()
+        await self.rest()
 
     async def _marked(self, realm: str, found: Survey) -> Live | None:
         """All that lives in a realm; None if it cannot be told."""
@@ -139,7 +139,7 @@ class Sweep:
                 ids.add(outlined.ids)
                 async for some in marks(self._kernel.store, self._references, outlined, set()):
                     ids.add(some)
-                    await self._rest()
+                    await self.rest()
         except HeadgateError as error:
             await self._cannot_sweep(realm, error)
             return None
@@ -157,7 +157,7 @@ class Sweep:
                 if self._deletions.is_full:
                     await self._flush()
             self.counts.scanned += len(batch)
-            await self._rest()
+            await self.rest()
         await self._flush()
         for realm, rows in self._changes.items():
             await self.end_changes(realm, live[realm].commits, rows)
@@ -166,10 +166,10 @@ class Sweep:
         counts = self.counts
         if live is None:
             counts.left += 1
-            if self._extent.is_whole and is_forgotten(row.realm, self._extent, self._cutoff_ms):
+            if self.extent.is_whole and is_forgotten(row.realm, self.extent, self.cutoff_ms):
                 self._forgotten.add(row.realm)
             return
-        match judge(row, self._cutoff_ms, live.ids, self._kernel.store.types.knows):
+        match judge(row, self.cutoff_ms, live.ids, self._kernel.store.types.knows):
             case Verdict.LIVE:
                 counts.live += 1
             case Verdict.YOUNG:
@@ -182,7 +182,7 @@ class Sweep:
                 self._deletions.add(row)
 
     async def _flush(self) -> None:
-        await self._rest()
+        await self.rest()
         await self._deletions.flush()
 
     async def _is_unlisted(self, realm: str) -> bool:
