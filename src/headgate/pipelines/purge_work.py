@@ -58,6 +58,8 @@ class Work:
     async def run(self, deleter: Deleting, show: Callable[[Progress], None]) -> Order:
         """Bring it to its end, and say how it ended; `LeaseLost` if it is ours no more."""
         order = self._claimed.order
+        while order == GO_ON:  # it is not known yet what may be deleted
+            order = await self._answered(Report(self._claimed.token, 0))
         while not order.state:
             assert order.task is not None, "each stage ends with another, or with a state"
             order = await self._stage(order.task, deleter, show)
@@ -98,9 +100,14 @@ class Work:
         has_ended: bool = False,
         error: Failure | None = None,
     ) -> Order:
-        """A report and its answer; sent until it is answered, or our time is over."""
+        """The next report, and its answer."""
         self._number += 1
-        report = Report(self._claimed.token, self._number, progress, has_ended, error)
+        return await self._answered(
+            Report(self._claimed.token, self._number, progress, has_ended, error)
+        )
+
+    async def _answered(self, report: Report) -> Order:
+        """The answer to a report; sent until it is answered, or our time is over."""
         while True:
             sent = self._clock.seconds()
             try:

@@ -23,6 +23,8 @@ from headgate.workers.pool import error_of
 
 STOP_SECONDS = 3.0
 """That a server which stops waits for programs to hear of it."""
+FIRST_SECONDS = 10.0
+"""That a claim is not answered because nobody knows yet what may be deleted."""
 LOST = "LOST"
 """Stands for the state of a job that is somebody else's."""
 
@@ -32,7 +34,7 @@ class Report(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=
 
     token: str
     number: int
-    """1, 2, and so on: one that comes twice counts once."""
+    """1, 2, and so on: one that comes twice counts once. 0 only asks what is to be done first."""
     progress: Progress | None = None
     has_ended: bool = False
     """The stage is done, as far as it can be."""
@@ -72,8 +74,11 @@ class Outworker:
         self._is_silent = False
 
     async def first(self) -> Order:
-        """What is to be done at first."""
-        return await asyncio.shield(self._order)
+        """What is to be done at first; if that takes too long to find out, report 0 asks again."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_SECONDS):
+                return await asyncio.shield(self._order)
+        return Order()
 
     async def tell(self, report: Report) -> Order:
         """Take a report; what is to be done then, known when all that it told of is recorded."""

@@ -67,10 +67,12 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def at_work(server: Told, silence_seconds: float = SILENCE_SECONDS) -> Iterator[tuple[Work, Fence]]:
+def at_work(
+    server: Told, silence_seconds: float = SILENCE_SECONDS, first: Order | None = None
+) -> Iterator[tuple[Work, Fence]]:
     """A program that has claimed job 7."""
     clock = SystemClock()
-    claimed = ClaimedJob("token", silence_seconds, Order(task()), storage=StorageOptions())
+    claimed = ClaimedJob("token", silence_seconds, first or Order(task()), storage=StorageOptions())
     with new_fence(clock) as fence:
         fence.extend(clock.seconds() + silence_seconds)
         yield Work(cast("Server", server), "7", claimed, fence), fence
@@ -148,3 +150,14 @@ async def test_who_lost_its_job_stops() -> None:
     """The server does not know its token any more."""
     with at_work(Told(Conflict("not yours"))) as (work, _), pytest.raises(LeaseLost):
         await work.run(Deletes(FAILED), lambda _: None)
+
+
+async def test_who_is_not_told_what_to_do_first_asks_again() -> None:
+    """The server may have to look at many tables before it knows what may be deleted."""
+    server, deletes = Told(Order(), Order(task(ROOTS)), DONE), Deletes()
+    with at_work(server, first=Order()) as (work, _):
+        order = await work.run(deletes, lambda _: None)
+
+    assert order == DONE
+    assert [one.number for one in server.reports] == [0, 0, 1]
+    assert [one.stage for one in deletes.tasks] == [ROOTS]

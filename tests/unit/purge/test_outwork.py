@@ -185,3 +185,17 @@ async def test_a_server_that_stops_gives_its_jobs_back(
 
     assert row is not None
     assert (row.state, row.attempts) == (State.PENDING, 0)
+
+
+async def test_a_claim_is_answered_before_all_is_known(
+    purging: Purging, outwork: Outwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then report 0 asks what is to be done first."""
+    monkeypatch.setattr("headgate.purge.outwork.FIRST_SECONDS", 0.0)
+    live = await purging.drop()
+    claimed = await outwork.claim(live)
+    order = await outwork.tell(live.id, Report(claimed.token, 0))
+
+    assert claimed.order == Order()
+    assert order.task is not None
+    assert order.task.stage == LEAVES
