@@ -41,7 +41,8 @@ def _lake(servers: Servers) -> Iterator[Lake]:
 
 @pytest.fixture(name="site")
 async def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
-    surveying._known.clear()  # children are threads here, and know each other's manifests
+    for known in (surveying._known, surveying._referred):
+        known.clear()  # children are threads here, and know each other's manifests
     monkeypatch.setattr(worker, "SIGN_OF_LIFE_SECONDS", 0.01)
     async with opened_site(tmp_path, monkeypatch) as site:
         yield site

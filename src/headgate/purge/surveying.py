@@ -4,7 +4,7 @@ All snapshots are looked at. Manifests never change, so what is outside in each 
 table with a new snapshot costs the manifests that came with it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
@@ -17,6 +17,7 @@ from headgate.limits import (
     REFERENCE_FOLDERS_MAX,
     REFERENCE_MANIFESTS_KNOWN_MAX,
     REFERENCE_UNREAD_MAX,
+    WALK_SEEN_PATHS_MAX,
 )
 from headgate.planning.reachable import Unread, Walk
 from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
@@ -45,6 +46,9 @@ class Bounds(NamedTuple):
 Folders = frozenset[bytes]
 _known: dict[tuple[Bounds, str], Folders] = {}
 """The folders outside that a manifest leads to."""
+Who = tuple[Roots, tuple[Referrer, ...]]
+_referred: dict[Who, set[int]] = {}
+"""The files outside that the tables refer to that were asked about last."""
 
 
 class StaleError(Exception):
@@ -196,23 +200,44 @@ def referred(referrers: Iterable[Referrer], roots: Roots, files: Files) -> Itera
 
 
 def shared_by(
-    referrers: Iterable[Referrer], roots: Roots, files: Files, wanted: Iterable[str]
+    referrers: Sequence[Referrer], roots: Roots, files: Files, wanted: Iterable[str]
 ) -> Shared:
     """Those of these files that these tables refer to."""
     territory = Territory(roots, (), ())
-    asked: dict[tuple[bytes, str], list[str]] = {}
+    asked: dict[int, list[str]] = {}
     for path in wanted:
         asked.setdefault(_key(territory, path), []).append(path)
-    found: set[tuple[bytes, str]] = set()
+    who = roots, tuple(referrers)
+    known = _referred.get(who)
     try:
-        for paths in referred(referrers, roots, files):
-            found.update(key for path in paths if (key := _key(territory, path)) in asked)
+        walk = referred(referrers, roots, files)
+        found = _find(walk, territory, asked, who) if known is None else known & asked.keys()
     except StaleError:
         return Shared(is_stale=True)
     return Shared([path for key in found for path in asked[key]])
 
 
-def _key(territory: Territory, path: str) -> tuple[bytes, str]:
+def _find(
+    walk: Iterator[list[str]], territory: Territory, asked: Collection[int], who: Who
+) -> set[int]:
+    """Those of the files asked for that come by. All are remembered unless they are too many: a
+    purge asks about some at a time, and the next question is about the same tables."""
+    found: set[int] = set()
+    every: set[int] | None = set()
+    for paths in walk:
+        keys = {_key(territory, path) for path in paths}
+        found |= keys.intersection(asked)
+        if every is not None:
+            every |= keys
+            if len(every) > WALK_SEEN_PATHS_MAX:
+                every = None
+    if every is not None:
+        _referred.clear()
+        _referred[who] = every
+    return found
+
+
+def _key(territory: Territory, path: str) -> int:
     """The same for all spellings of a file."""
     folder, name = territory.find(path)
-    return folder.key, name
+    return hash((folder.key, name))

@@ -19,9 +19,11 @@ from tests.unit.purge.dropped import DroppedTable
 
 @pytest.fixture(autouse=True)
 def _nothing_known() -> Iterator[None]:
-    surveying._known.clear()
+    for known in (surveying._known, surveying._referred):
+        known.clear()
     yield
-    surveying._known.clear()
+    for known in (surveying._known, surveying._referred):
+        known.clear()
 
 
 class Counted(OpenedFiles):
@@ -205,6 +207,7 @@ def test_a_manifest_that_went_away_is_noticed_where_it_is_followed(tmp_path: Pat
     doubted = Surveyed(str(table.root), (str(table.folder),), is_doubted=True)
 
     known = look(table)
+    surveying._referred.clear()  # another child is asked
     stale = shared_by([Referrer(surveyed(table), first.digest)], roots, files, asked)
     anew = survey(doubted, roots, files)
 
@@ -251,6 +254,24 @@ def test_files_are_told_that_a_table_refers_to(tmp_path: Path) -> None:
     told = shared_by(referrers, (str(tmp_path),), Counted(tmp_path), asked)
 
     assert (told.paths, told.is_stale) == (asked[:1], False)
+
+
+@pytest.mark.parametrize(("most", "walks"), [(2, 1), (1, 3)])
+def test_a_table_is_walked_over_once_for_many_questions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, walks: int
+) -> None:
+    """As long as its files are not too many to be remembered; the answers are the same."""
+    monkeypatch.setattr(surveying, "WALK_SEEN_PATHS_MAX", most)
+    other = DroppedTable(tmp_path, name="a").with_everything()
+    asked = [str(other.data / name) for name in ("a.parquet", "b.parquet", "c.parquet")]
+    table, files = referring(tmp_path, *asked[:2]), Counted(tmp_path)
+    referrers = [Referrer(surveyed(table), look(table).digest)]
+    surveying._known.clear()
+
+    told = [shared_by(referrers, (str(tmp_path),), files, [path]).paths for path in asked]
+
+    assert told == [[asked[0]], [asked[1]], []]
+    assert files.names.count(table.root.name) == walks
 
 
 def test_a_table_that_changed_is_stale(tmp_path: Path) -> None:
