@@ -2,6 +2,7 @@
 what is asked and answered."""
 
 import pickle
+from bisect import bisect_left
 from collections.abc import AsyncGenerator, Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing
@@ -28,7 +29,7 @@ class Outside(msgspec.Struct, frozen=True, array_like=True):
     """What a table refers to outside of its own places."""
 
     folders: tuple[bytes, ...] = ()
-    """In which these files lie, as keys (`model.locations.index_key`)."""
+    """In which these files lie, as keys (`model.locations.index_key`), in order."""
     is_anywhere: bool = False
     """They lie in too many folders to tell."""
     digest: bytes = b""
@@ -42,15 +43,18 @@ class Outside(msgspec.Struct, frozen=True, array_like=True):
         return not self.folders and not self.is_anywhere
 
     def touches(self, places: tuple[bytes, ...]) -> bool:
-        """Whether some of these files may lie in these places, given by their keys."""
+        """Whether some of these files may lie in these places, given by their keys, or be one."""
         return self.is_anywhere or any(
-            folder.startswith(places) or any(place.startswith(folder) for place in places)
-            for folder in self.folders
+            self._lies_below(place) or _parent(place) in self.folders for place in places
         )
 
     def lies_in(self, folders: AbstractSet[bytes]) -> bool:
         """Whether some of these files may lie in these very folders."""
         return self.is_anywhere or not folders.isdisjoint(self.folders)
+
+    def _lies_below(self, place: bytes) -> bool:
+        first = bisect_left(self.folders, place)  # many tables are asked at once
+        return first < len(self.folders) and self.folders[first].startswith(place)
 
 
 class Referrer(msgspec.Struct, frozen=True, array_like=True):
@@ -99,3 +103,8 @@ class Surveyor:
             async for answer in answers:
                 if answer:
                     yield answer
+
+
+def _parent(place: bytes) -> bytes:
+    """The key of what a place lies in."""
+    return place[: place.rfind(b"\0", 0, -1) + 1]

@@ -144,6 +144,19 @@ def test_a_table_that_keeps_its_garbage_refers_to_it(tmp_path: Path) -> None:
     assert look(table).folders == (index_key(str(other.data)),)
 
 
+def test_only_files_in_a_place_touch_it() -> None:
+    """Not those beside it, nor in a folder far above it; but a file may be a place itself."""
+    names = ("/w/b", "/w/b0/data", "/w/c/data", "/w/c0", "/x/y/z")
+    outside = Outside(tuple(sorted(map(index_key, names))))
+    places = ("/w/a", "/w/b", "/w/b/file", "/w/b0", "/w/c", "/w/c0/d/e", "/w/c1", "/x", "/y", "/")
+
+    touched = [place for place in places if outside.touches((index_key(place),))]
+
+    assert touched == ["/w/b", "/w/b/file", "/w/b0", "/w/c", "/x", "/"]
+    assert outside.touches(tuple(map(index_key, places)))
+    assert not Outside().touches((index_key("/w"),))
+
+
 def test_too_many_folders_are_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is remembered of a table is small."""
     monkeypatch.setattr(surveying, "REFERENCE_FOLDERS_MAX", 1)
