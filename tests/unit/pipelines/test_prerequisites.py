@@ -77,14 +77,14 @@ def test_a_whole_java_is_taken(tmp_path: Path) -> None:
 
 def test_the_java_of_java_home_is_the_one_that_counts(tmp_path: Path) -> None:
     """As for Spark itself."""
-    (tmp_path / "home" / "bin").mkdir(parents=True)
-    java(tmp_path / "home" / "bin", "java.base@11.0.1")
-    environ = java(tmp_path, WHOLE) | {"JAVA_HOME": str(tmp_path / "home")}
+    (tmp_path / "jre" / "bin").mkdir(parents=True)
+    java(tmp_path / "jre" / "bin", "java.base@11.0.1")
+    environ = java(tmp_path, WHOLE) | {"JAVA_HOME": str(tmp_path / "jre")}
 
     with pytest.raises(Unsupported) as refused:
         check_java(environ)
 
-    assert f"{tmp_path}/home/bin/java is Java 11" in refusal(refused.value)
+    assert f"{tmp_path}/jre/bin/java is Java 11" in refusal(refused.value)
 
 
 @pytest.mark.parametrize(
