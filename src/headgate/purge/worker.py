@@ -44,7 +44,8 @@ def delete(
                 check()
                 opened.check()
 
-            step_back()
+            if hands is Removal:  # others have machines, or cores, of their own
+                step_back()
             check_both()
             Step(step.decode(), task, Tools(files, clock, check_both, tell), hands).run()
 
