@@ -162,9 +162,8 @@ pipeline.main(sys.argv[1:])
 """
 
 
-@pytest.mark.usefixtures("spark")
 def test_a_driver_that_was_killed_is_run_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """Half of the rows were deleted; the next run waits for its lease, and does the rest."""
     whole, settings = (load(sets=[f"data={tmp_path / name}"]) for name in ("whole", "killed"))
@@ -172,7 +171,7 @@ def test_a_driver_that_was_killed_is_run_again(
     shutil.copytree(tmp_path / "whole", tmp_path / "killed")
     conf = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": JAVA_OPTIONS}
     options = [part for name, text in conf.items() for part in ("--conf", f"{name}={text}")]
-    place = ("--data", str(tmp_path / "killed"), "--master", "local[1]")
+    place = ("--data", str(tmp_path / "killed"), "--master", "local[1]", "--shares", "1")
     before = asyncio.run(rows_of(settings))
     done = subprocess.run(
         [sys.executable, "-c", KILLED, "sweep", *place, *options],
@@ -180,9 +179,10 @@ def test_a_driver_that_was_killed_is_run_again(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=240,
     )
     assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
+    request.getfixturevalue("spark")
     half = asyncio.run(rows_of(settings))
     monkeypatch.setattr(lease, "SWEEP_LEASE_SECONDS", 2.0)
     monkeypatch.setattr(lease, "LOOK_SECONDS", 0.2)

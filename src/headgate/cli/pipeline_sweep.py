@@ -1,7 +1,6 @@
 """`headgate pipeline sweep`: the sweep of the store on Spark."""
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -92,7 +91,7 @@ def sweep(
     summary = pipeline.run(order, store, spark, report, shares)
     report.end(summary)
     if summary.state is not State.DONE:
-        sys.exit(1)
+        click.get_current_context().exit(1)
 
 
 def _check_reachable(run: Run, spark: SparkOptions) -> None:
