@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import obstore
 import pyarrow.parquet as pq
@@ -25,9 +26,10 @@ from headgate.pipelines.session import SparkOptions
 from headgate.testing.headgate_server import HeadgateServer, environment
 from headgate.testing.object_stores import S3Server
 from tests.purge.listing import keys_in
+from tests.spark.cluster import SparkCluster
 from tests.spark.connect import ConnectServer
 from tests.spark.killed import run_killed
-from tests.spark.orphaned import DAY_SECONDS, DELETED, KILLED, Lake, folder_of, local, plant
+from tests.spark.orphaned import DAY_SECONDS, DELETED, DYING, KILLED, Lake, folder_of, local, plant
 
 # PySpark's own toLocalIterator leaves its socket to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
@@ -76,6 +78,27 @@ def search(
     """One run, in the Spark of all tests."""
     telling = report or Report(is_quiet=True)
     return run(options, Server(server.url), SparkOptions(), telling, clock)
+
+
+def removed(
+    lake: Lake,
+    namespace: str,
+    *spark: str,
+    program: tuple[str, ...] = ("-m", "headgate", "pipeline"),
+) -> dict[str, Any]:
+    """The summary of a run in a process of its own that deletes."""
+    place = ("--below", str(lake.warehouse / namespace), "--json", "--delete")
+    where = ("--server", lake.server.url, "--catalog", "main", *place)
+    done = subprocess.run(
+        [sys.executable, *program, "orphans", *where, *spark],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
 
 
 def paths_in(report: Path) -> set[str]:
@@ -198,26 +221,35 @@ def test_a_run_that_is_killed_in_the_middle_is_made_good(lake: Lake, spark: Spar
     assert lake.files("killed") == kept
 
 
+def test_an_executor_that_is_killed_is_made_good(
+    lake: Lake, cluster: SparkCluster, tmp_path: Path
+) -> None:
+    """What it had deleted is missing when another one tries again: the sum is exact."""
+    made = lake.make("dying", "t")
+    kept = lake.files("dying")
+    plant(folder_of(made) / "data" / f"orphan {number}" for number in range(20))
+    lake.age()
+    options = cluster.options()
+    conf = [word for pair in options.conf.items() for word in ("--conf", "=".join(pair))]
+    spark = ("--master", options.master, *conf)
+
+    told = removed(lake, "dying", *spark, program=("-c", DYING, str(tmp_path / "killed")))
+
+    assert (tmp_path / "killed").exists()
+    assert (told["orphans"], told["deleted"] + told["missing"], told["failed"]) == (20, 20, 0)
+    assert told["missing"] > 0
+    assert lake.files("dying") == kept
+
+
 def test_spark_connect_does_the_same(lake: Lake, connect_server: ConnectServer) -> None:
     """Nothing is used but what it offers too."""
     made = lake.make("connected", "t")
     kept = lake.files("connected")
     plant(folder_of(made) / "data" / f"orphan {number}" for number in range(5))
     lake.age()
-    spark = ("--remote", connect_server.options.remote, "--json", "--delete")
-    place = ("--below", str(lake.warehouse / "connected"))
-    where = ("--server", lake.server.url, "--catalog", "main", *place)
 
-    done = subprocess.run(
-        [sys.executable, "-m", "headgate", "pipeline", "orphans", *spark, *where],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    told = removed(lake, "connected", "--remote", connect_server.options.remote)
 
-    assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
     assert (told["orphans"], told["deleted"], told["kept"]) == (5, 5, 0)
     assert lake.files("connected") == kept
 
