@@ -17,7 +17,7 @@ from headgate.errors import Forbidden, HeadgateError, TableNotFound
 from headgate.pipelines.reporting import Report
 from headgate.pipelines.server import Server
 from headgate.pipelines.session import SparkOptions, spark_session
-from headgate.testing.headgate_server import HeadgateServer
+from headgate.testing.headgate_server import HeadgateServer, environment
 from headgate.testing.spark_session import JAVA_OPTIONS
 from tests.spark.cluster import SparkCluster
 from tests.spark.connect import ConnectServer
@@ -259,3 +259,37 @@ def test_spark_connect_does_the_same(
         "Location is not allowed: s3://b: it is not yours",
     ]
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "path", "code", "words"),
+    [
+        ((), "/nowhere", 2, "Java was not found: it is not in the PATH. Install Java 17"),
+        (("--master", "lokal"), None, 2, "master 'lokal' cannot be used: Spark knows no such"),
+        (("--master", "spark://127.0.0.1:1"), None, 1, "cannot be reached: nothing answers there"),
+        (("--remote", "sc://127.0.0.1:1"), None, 1, "Spark Connect cannot be reached at 127."),
+        (("--server", "http://127.0.0.1:1"), None, 1, "the server at http://127.0.0.1:1 cannot be"),
+    ],
+)
+def test_a_command_that_cannot_begin_says_why_in_one_line(
+    server: HeadgateServer, options: tuple[str, ...], path: str | None, code: int, words: str
+) -> None:
+    """Before anything is started, changed or written."""
+    environ = {name: text for name, text in environment().items() if name != "JAVA_HOME"}
+    if path is not None:
+        environ["PATH"] = path
+    line = ["pipeline", "inventory", "--server", server.url, "--catalog", "main", *options]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "headgate", *line],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PROGRAM_SECONDS_MAX,
+    )
+
+    [told] = done.stderr.splitlines()
+    assert told.startswith("headgate: error: ")
+    assert words in told
+    assert (done.returncode, done.stdout) == (code, "")
