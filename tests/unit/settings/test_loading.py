@@ -228,6 +228,11 @@ def test_variables_of_an_orchestrator_are_left_alone() -> None:
     load(environ={"HEADGATE_SERVICE_HOST": "10.0.0.1", "HEADGATE_PORT": "tcp://x", "PATH": "/bin"})
 
 
+def test_who_a_client_is_is_no_setting() -> None:
+    """What pipelines are told may stand beside the settings of a server."""
+    load(environ={"HEADGATE_TOKEN": "t", "HEADGATE_USER": "u", "HEADGATE_PASSWORD": "p"})
+
+
 def test_a_tilde_is_the_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     """A config file may say `~`, as a shell would."""
     monkeypatch.setenv("HOME", "/somewhere")
