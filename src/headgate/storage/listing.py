@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import obstore
 
 from headgate.clock import SystemClock
-from headgate.errors import FileMissing, Forbidden
+from headgate.errors import Forbidden
 from headgate.storage.failures import translated as translated_objects
-from headgate.storage.failures import unavailable
 from headgate.storage.local_files import ABSENT, location_of, path_of
 from headgate.storage.local_files import translated as translated_files
-from headgate.storage.object_files import NO_BUCKET
 from headgate.storage.places import Place, parse, place_within
 from headgate.storage.stores import Store, Stores
 from headgate.storage.worker_files import WorkerFiles
@@ -126,14 +124,11 @@ class Listing:
 
     def _objects(self, place: Place, *, deep: bool) -> Iterator[Sequence["ObjectMeta"]]:
         store = self._opened(place)
-        try:
-            with translated_objects(location_of(place)):
-                if deep:
-                    yield from obstore.list(store, place.path or None, chunk_size=LISTED_AT_ONCE)
-                else:
-                    yield obstore.list_with_delimiter(store, place.path or None)["objects"]
-        except FileMissing:
-            raise unavailable(location_of(place), "the bucket does not exist", NO_BUCKET) from None
+        with translated_objects(location_of(place)):
+            if deep:
+                yield from obstore.list(store, place.path or None, chunk_size=LISTED_AT_ONCE)
+            else:
+                yield obstore.list_with_delimiter(store, place.path or None)["objects"]
 
     def _opened(self, place: Place) -> Store:
         return asyncio.run(self._stores.of(place))
