@@ -6,7 +6,8 @@ mark was found for. Marks are complete before the first row is scanned.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ from headgate.pipelines.sweep_rows import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 OpenKernel = Callable[[], AbstractAsyncContextManager[Kernel]]
@@ -93,14 +95,14 @@ async def _sweep(
     """What lies between the beginning and the end of a run."""
     await sweep.purge()
     commits: dict[str, KeptCommits] = {}
-    known: list[tuple[str, int]] = []
+    known: dict[str, array[int]] = {}
     entrances: list[Entrance] = []
     for realm in sweep.extent.sweep:
         found = await sweep.survey(realm)
         if found is not None:
             commits[realm] = found.commits
             for outlined in found.outlines:
-                known += ((realm, id) for id in outlined.ids)
+                known.setdefault(realm, array("q")).extend(outlined.ids)
                 entrances += pieces(outlined.entrances)
     sweep.counts.realms = len(commits)
     terms = Terms(
@@ -141,6 +143,16 @@ def pieces(entrances: Iterable[Entrance]) -> Iterator[Entrance]:
             yield one._replace(pages=tuple(pages[at : at + SWEEP_PAGES_AT_ONCE]))
 
 
+def table_of(known: "Mapping[str, array[int]]") -> "pa.Table":
+    """Ids of realms as a table of marks: those that the driver found itself."""
+    import pyarrow as pa
+
+    ids = [pa.array(some, pa.int64()) for some in known.values()]
+    realms = [pa.array([realm] * len(some), pa.string()) for realm, some in known.items()]
+    columns = pa.chunked_array(realms, pa.string()), pa.chunked_array(ids, pa.int64())
+    return pa.Table.from_arrays(columns, names=["realm", "id"])
+
+
 class _Stages:
     """The steps that Spark does; each is whole before the next one begins."""
 
@@ -154,14 +166,14 @@ class _Stages:
         self._rows: DataFrame
         self._kept: list[DataFrame] = []
 
-    def mark(self, known: list[tuple[str, int]], entrances: list[Entrance]) -> None:
+    def mark(self, known: "dict[str, array[int]]", entrances: list[Entrance]) -> None:
         """Find all that lives."""
         self._sweep.phase = "marking"
         session, terms = self._session, self._terms
         work = session.createDataFrame([tuple(one) for one in entrances], WORK)
         spread = work.repartition(max(min(len(entrances), terms.shares), 1))
         walked = spread.mapInArrow(partial(mark, terms), MARKS)
-        heads = session.createDataFrame(known, MARKS)
+        heads = session.createDataFrame(table_of(known))
         with self._report.stage("marking", spark=session) as stage:
             self._marks = self._keep(heads.union(walked).distinct())
             self._sweep.counts.marked = self._marks.count()

@@ -1,6 +1,7 @@
 """What the driver of a sweep hands to executors, and what these do, without Spark."""
 
 import asyncio
+from array import array
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from headgate.kernel.records import ScannedRow
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.limits import SWEEP_PAGES_AT_ONCE
 from headgate.maintenance.marks import Entrance
-from headgate.pipelines.sweep import pieces
+from headgate.pipelines.sweep import pieces, table_of
 from headgate.pipelines.sweep_rows import LEFT, ROW, STRANGE, YOUNG, Terms, delete, scan
 from headgate.settings.loading import load
 from headgate.settings.setting import Settings
@@ -32,6 +33,18 @@ def test_entrances_are_divided_and_what_is_shared_is_left_out() -> None:
     assert [len(one.pages) for one in found] == [SWEEP_PAGES_AT_ONCE, SWEEP_PAGES_AT_ONCE, 1, 1]
     assert tuple(id for one in found[:3] for id in one.pages) == many
     assert found[3] == before._replace(pages=(1_000,))
+
+
+def test_what_the_driver_found_itself_is_a_table_of_marks() -> None:
+    """Realm by realm; a sweep of nothing has an empty one."""
+    found = table_of({"a": array("q", [1, 2]), "b": array("q", [3])})
+
+    assert found.to_pylist() == [
+        {"realm": "a", "id": 1},
+        {"realm": "a", "id": 2},
+        {"realm": "b", "id": 3},
+    ]
+    assert table_of({}).schema == found.schema
 
 
 @pytest.fixture(name="settings")
