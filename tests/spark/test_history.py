@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +21,8 @@ from headgate.pipelines.names import TableName
 from headgate.pipelines.reporting import Report
 from headgate.pipelines.server import Server
 from headgate.pipelines.session import SparkOptions, spark_session
-from headgate.testing.headgate_server import HeadgateServer
+from headgate.testing.headgate_server import HeadgateServer, environment
+from tests.spark.connect import ConnectServer
 from tests.spark.killed import run_killed
 from tests.spark.questions import asked
 
@@ -225,6 +228,22 @@ def test_history_lies_in_s3(s3_lake: HeadgateServer, schema: str) -> None:
     appended(server, schema)
 
     assert is_known(server, schema)
+
+
+def test_history_goes_by_spark_connect(
+    server: HeadgateServer, headgate: Server, connect_server: ConnectServer, schema: str
+) -> None:
+    """The same with a client that has no JVM of its own; what it wrote is known elsewhere."""
+    remote = connect_server.options.remote
+    options = ("--server", server.url, "--catalog", "main", "--schema", schema, "--json")
+    command = [sys.executable, "-m", "headgate", "pipeline", "history", "--remote", remote]
+    done = subprocess.run(
+        [*command, *options], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, json.loads(done.stdout)["commits"]) == (0, 1), done.stderr
+    appended(headgate, schema)
+
+    assert is_known(headgate, schema)
 
 
 @pytest.mark.parametrize(
