@@ -147,6 +147,7 @@ def _pieces(url: str) -> Iterator[bytes]:
 def _unreachable(jar: Jar, url: str, error: OSError) -> Unavailable:
     why = str(error)
     if isinstance(error, HTTPError):
+        error.close()
         why = f"the repository answers {error.code}"
     elif isinstance(error, URLError):
         why = str(error.reason)

@@ -35,6 +35,7 @@ from headgate.pipelines.prerequisites import (
 from headgate.pipelines.runtime_jar import runtime_jars
 from headgate.pipelines.server import DELEGATION, VENDED, Server
 from headgate.pipelines.storage import iceberg_properties, is_s3
+from headgate.workers.running import is_running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 CATALOG_CLASS = "org.apache.iceberg.spark.SparkCatalog"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 LOOPBACK = "127.0.0.1"
+FOLDER = "headgate-spark-"  # followed by the driver's number
 PINNED = {
     "spark.log.level": "ERROR",
     "spark.redaction.regex": "(?i)secret|password|token|access[.-]?key|authorization",
@@ -177,7 +179,8 @@ def _jars(options: SparkOptions, server: Server | None, catalog: str) -> list[Pa
 @contextmanager
 def _started(options: SparkOptions, name: str, jars: list[Path]) -> Iterator["SparkSession"]:
     """A JVM of our own, with all it writes in a folder that goes with it."""
-    folder = Path(tempfile.mkdtemp(prefix="headgate-spark-"))
+    remove_left(Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))
     try:
         session = _start(options, name, settings(options, jars, folder), folder / "log")
         try:
@@ -187,6 +190,14 @@ def _started(options: SparkOptions, name: str, jars: list[Path]) -> Iterator["Sp
                 session.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_left(above: Path) -> None:
+    """Remove the folders of drivers that were killed: they may be large, and nobody else would."""
+    for folder in above.glob(f"{FOLDER}*-*"):
+        pid = folder.name.removeprefix(FOLDER).partition("-")[0]
+        if pid.isdigit() and not is_running(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _start(options: SparkOptions, name: str, conf: dict[str, str], log: Path) -> "SparkSession":
