@@ -17,17 +17,18 @@ from headgate.errors import (
     Conflict,
     IllegalRealmMove,
     InvalidInput,
-    NewerFormat,
     RealmExists,
     RealmNotFound,
+    Unsupported,
 )
-from headgate.ids import time_ms
+from headgate.ids import ID_MAX, time_ms
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import Index, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.objects import Foreign, single, split
 from headgate.kernel.realms import LOADED_FROM, Realm, RealmState
 from headgate.kernel.records import PointerKey
+from headgate.kernel.system import check_pointer_name
 from headgate.limits import PORTAGE_AHEAD_MS_MAX
 from headgate.model.locations import indexed
 from headgate.portage.manifest import STATES, RealmFacts
@@ -71,6 +72,9 @@ async def fill(kernel: Kernel, id: str, rows: Sequence[Row]) -> None:
         raise not_loading(id)
     by_pointer = groupby(sorted(rows, key=attrgetter("pointer")), key=attrgetter("pointer"))
     grouped = [(pointer, list(some)) for pointer, some in by_pointer]
+    for pointer, _ in grouped:
+        check_pointer_name(pointer)
+    _check_ids(one.id for row in rows for one in row.objects)
     await kernel.backend.create_pointers(realm.id, [pointer for pointer, _ in grouped])
     await _write(kernel, realm.id, [one for row in rows for one in row.objects])
     for pointer, some in grouped:
@@ -130,9 +134,10 @@ async def _unfinished(kernel: Kernel, name: str) -> Realm | None:
 async def _check(kernel: Kernel, wanted: RealmFacts, facts: Facts, own: str) -> None:
     """Refuse what this store could not take."""
     _check_state(wanted.state)
+    _check_ids(facts.catalogs)
     unknown = sorted(name for name in facts.types if not kernel.store.types.knows(name))
     if unknown:
-        raise NewerFormat(
+        raise Unsupported(
             f"realm {wanted.name!r} cannot be imported",
             why=f"this program does not know what a {unknown[0]!r} is",
             fix="Upgrade this program",
@@ -205,6 +210,12 @@ def _putting(rows: Sequence[Row]) -> Callable[[Draft], None]:
                 draft.seal()
 
     return attempt
+
+
+def _check_ids(ids: Iterable[int]) -> None:
+    for id in ids:
+        if not 0 < id <= ID_MAX:
+            raise InvalidInput(f"{id} is no id", fix="Send what was exported")
 
 
 def _check_state(state: str) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from headgate.catalog.naming import IDS
 from headgate.catalog.openings import CATALOG_POINTER
 from headgate.catalog.reservations import LOCATIONS
-from headgate.errors import NewerFormat
+from headgate.errors import Unsupported
 from headgate.limits import PORTAGE_PAGE_BYTES, PORTAGE_PAGE_ROWS
 from headgate.model.locations import indexed
 
@@ -138,7 +138,7 @@ def pointer_state(row: Row) -> PointerState:
     try:
         return msgspec.msgpack.decode(row.value, type=PointerState)
     except msgspec.MsgspecError as error:
-        raise NewerFormat(
+        raise Unsupported(
             f"pointer {row.pointer!r} of the export cannot be read",
             why=str(error),
             fix="Upgrade this program, or export again",

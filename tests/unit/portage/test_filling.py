@@ -15,10 +15,10 @@ from headgate.errors import (
     IllegalRealmMove,
     InvalidInput,
     LocationTaken,
-    NewerFormat,
     RealmExists,
     RealmNotActive,
     RealmNotFound,
+    Unsupported,
 )
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState
@@ -26,7 +26,7 @@ from headgate.portage import folder as folders
 from headgate.portage.filling import abort, begin, fill, finish
 from headgate.portage.manifest import Manifest, RealmFacts
 from headgate.portage.parquet import decoded
-from headgate.portage.rows import Facts, Row
+from headgate.portage.rows import Carried, Facts, Row
 from headgate.testing.kernels import Rig, snapshot
 from tests.unit.catalog.guarded import Guarded
 from tests.unit.catalog.lakes import METALAKE, TYPES, Node, World
@@ -185,7 +185,7 @@ async def test_types_that_nobody_knows_are_refused(another: Another) -> None:
     """A newer program wrote them."""
     facts = Facts(types={"table": 3, "unicorn": 1})
 
-    with pytest.raises(NewerFormat, match="unicorn"):
+    with pytest.raises(Unsupported, match="unicorn"):
         await begin(another.kernel, REALM, facts, by="")
     assert await another.kernel.realms.list() == []
 
@@ -230,6 +230,34 @@ async def test_rows_go_nowhere_but_into_a_realm_that_is_loaded(another: Another)
 
     with pytest.raises(RealmNotFound, match="no unfinished import"):
         await fill(another.kernel, realm.id, another.rows)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Row("No Pointer", "names", b"", b""),
+        Row("root", "No Index", b"", b""),
+        Row("root", "operations", b"", b""),
+        Row("root", "names", b"", b"", (Carried(0, "table", b""),)),
+        Row("root", "names", b"", b"", (Carried(1 << 63, "table", b""),)),
+        Row("root", "names", b"", b"", (Carried(1, "No Type", b""),)),
+    ],
+)
+async def test_rows_that_no_export_has_are_refused(another: Another, row: Row) -> None:
+    """Whoever sends them hears what is wrong, and no pointer is made for them."""
+    realm = await another.begun(0)
+
+    with pytest.raises(InvalidInput):
+        await fill(another.kernel, realm.id, [row])
+
+    names = {key.name for key in (await snapshot(another.rig.memory)).pointers}
+    assert "No Pointer" not in names
+
+
+async def test_catalogs_without_ids_are_refused(another: Another) -> None:
+    """Nobody made them."""
+    with pytest.raises(InvalidInput, match="-1 is no id"):
+        await begin(another.kernel, REALM, Facts(catalogs=(-1,)), by="")
 
 
 async def test_an_import_that_lost_something_is_not_finished(another: Another) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.errors import Corrupt, NewerFormat
+from headgate.errors import Corrupt, Unsupported
 from headgate.limits import PORTAGE_PAGE_BYTES, PORTAGE_PAGE_ROWS
 from headgate.model.locations import index_key, indexed, normalize
 from headgate.portage.parquet import decoded, encoded
@@ -77,7 +77,7 @@ def test_the_row_of_a_pointer_has_its_marks_in_order() -> None:
 
 def test_the_row_of_a_pointer_that_nobody_understands_is_refused() -> None:
     """It may be from a newer program."""
-    with pytest.raises(NewerFormat, match="root"):
+    with pytest.raises(Unsupported, match="root"):
         pointer_state(Row("root", "", b"", msgspec.msgpack.encode("sealed")))
 
 

@@ -14,12 +14,12 @@ from headgate.errors import (
     BadRequest,
     Conflict,
     Forbidden,
-    IllegalRealmMove,
     LocationTaken,
     ObjectNotFound,
     RealmExists,
     RealmNotActive,
     RealmNotFound,
+    Unsupported,
 )
 from headgate.http.problems import PLAIN
 from headgate.http.request import Request, Response, decode, json_response
@@ -157,7 +157,7 @@ def _view(realm: Realm) -> ImportView:
 
 _ABOUT = ("management",)
 _READS = (BadRequest, Forbidden, RealmNotFound, RealmNotActive)
-_FILLS = (BadRequest, Forbidden, RealmNotFound, Conflict)
+_FILLS = (BadRequest, Forbidden, RealmNotFound, Conflict, Unsupported)
 
 ROUTES = (
     Route(
@@ -193,7 +193,7 @@ ROUTES = (
         request=ImportRequest,
         response=ImportView,
         body_bytes_max=BODY_BYTES_MAX,
-        errors=(BadRequest, Forbidden, Conflict, RealmExists, LocationTaken, IllegalRealmMove),
+        errors=(BadRequest, Forbidden, Conflict, RealmExists, LocationTaken, Unsupported),
         rule=IMPORT_METALAKE,
         writes=True,
     ),
