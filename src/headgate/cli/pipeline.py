@@ -3,10 +3,8 @@
 import click
 
 from headgate.cli.pipeline_export import export
-from headgate.cli.pipeline_export import export
 from headgate.cli.pipeline_fixture import fixture
 from headgate.cli.pipeline_history import history
-from headgate.cli.pipeline_import import import_
 from headgate.cli.pipeline_import import import_
 from headgate.cli.pipeline_inventory import inventory
 from headgate.cli.pipeline_orphans import orphans
@@ -27,10 +25,8 @@ def pipeline(context: click.Context) -> None:
 
 
 pipeline.add_command(export)
-pipeline.add_command(export)
 pipeline.add_command(fixture)
 pipeline.add_command(history)
-pipeline.add_command(import_)
 pipeline.add_command(import_)
 pipeline.add_command(inventory)
 pipeline.add_command(orphans)
