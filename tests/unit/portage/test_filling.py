@@ -260,6 +260,14 @@ async def test_catalogs_without_ids_are_refused(another: Another) -> None:
         await begin(another.kernel, REALM, Facts(catalogs=(-1,)), by="")
 
 
+async def test_a_commit_of_an_import_comes_too_late_when_it_is_over(another: Another) -> None:
+    """Also if it was on its way: the commit itself looks at the realm."""
+    realm = await imported(another.kernel, another.folder)
+
+    with pytest.raises(RealmNotFound):
+        await another.kernel.unserved.load(realm.id, "root", lambda draft: draft.mark("late", 1))
+
+
 async def test_an_import_that_lost_something_is_not_finished(another: Another) -> None:
     """All is read back before anybody is served."""
     realm = await another.begun(another.manifest.facts.rows)

@@ -13,6 +13,7 @@ from headgate.kernel.realms import LOADED_FROM, RealmState
 from headgate.kernel.records import PointerKey
 from headgate.limits import PORTAGE_PAGE_ROWS
 from headgate.portage import folder as folders
+from headgate.portage import moving, reading
 from headgate.portage.parquet import decoded
 from headgate.portage.reading import outline, read_facts, read_rows
 from headgate.purge.jobs import JobRow
@@ -124,6 +125,44 @@ async def test_an_index_of_many_pages_is_divided(world: World, tmp_path: Path) -
 
     assert sum(piece.index == PLAIN for piece in found.pieces) > 3
     assert read == keys
+
+
+async def test_a_tall_index_is_divided_too(world: World) -> None:
+    """Keys that are alike for long make a tree of many levels out of few."""
+    things = await sweeper(world.rig)
+    keys = [b"k" * 3_000 + b"%04d" % n for n in range(60)]
+    await _put(things, keys)
+
+    found = await outline(things.kernel, KNOWN, "acme")
+    [head] = await things.realm.heads(POINTER)
+    read = [
+        row.key
+        async for rows in read_rows(things.kernel, KNOWN, found.realm.id, found.pieces)
+        for row in rows
+        if row.index == PLAIN
+    ]
+
+    assert head.root(PLAIN).level > 2
+    assert sum(piece.index == PLAIN for piece in found.pieces) > 3
+    assert read == keys
+
+
+async def test_pages_and_files_are_bounded_and_change_nothing(
+    node: Node, staffed: Guarded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By rows and by bytes: many small ones hold the same as one."""
+    await furnish(node, staffed)
+    whole = await exported(node.kernel, tmp_path / "1")
+    monkeypatch.setattr(reading, "PORTAGE_PAGE_ROWS", 3)
+    monkeypatch.setattr(reading, "PORTAGE_PAGE_BYTES", 700)
+    monkeypatch.setattr(moving, "PORTAGE_FILE_BYTES", 2_000)
+    divided = await exported(node.kernel, tmp_path / "2")
+    await vanish(node.kernel)
+    await imported(node.kernel, tmp_path / "2")
+
+    assert len(divided.files) > 3
+    assert divided.facts == whole.facts
+    assert await read_facts(node.kernel, REFERENCES, METALAKE) == whole.facts
 
 
 async def _put(things: Sweeper, keys: list[bytes]) -> None:
