@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from benchmarks import fixture, kernel
 from benchmarks.authz import suite as authz
+from benchmarks.pipelines import suite as pipelines
 from benchmarks.purge import suite as purge
 from benchmarks.rest import suite as rest
 from benchmarks.swarm import suite as swarm
@@ -13,6 +14,7 @@ SUITES: dict[str, Callable[[list[str]], int]] = {
     "authz": authz.main,
     "fixture": fixture.main,
     "kernel": kernel.main,
+    "pipelines": pipelines.main,
     "purge": purge.main,
     "rest": rest.main,
     "swarm": swarm.main,

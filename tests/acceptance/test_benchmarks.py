@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,15 @@ import pytest
 from benchmarks import kernel
 from benchmarks.__main__ import main
 from benchmarks.authz.goals import GOALS as AUTHZ_GOALS
+from benchmarks.pipelines import suite as pipelines
+from benchmarks.pipelines.turns import take_turns
 from benchmarks.purge.goals import GOALS as PURGE_GOALS
 from benchmarks.purge.memory import memory_folder
 from benchmarks.report import GOALS, table
 from benchmarks.rest import suite as rest
 from benchmarks.rest.goals import GOALS as REST_GOALS
 from benchmarks.rest.jobs import holds
+from headgate.errors import BadSetting
 from headgate.testing import maven
 
 ROOT = Path(__file__).parents[2]
@@ -193,6 +197,22 @@ def test_the_purge_suite_reports_every_figure(tmp_path: Path) -> None:
     assert len(table(figures, PURGE_GOALS).splitlines()) == len(PURGE_GOALS) + 1
 
 
+def test_ours_and_theirs_take_turns() -> None:
+    """Who begins changes, and turns are compared one by one: a busy machine is so for both."""
+    order: list[str] = []
+
+    def taken(who: str, figures: list[float], number: int) -> float:
+        order.append(f"{who}{number}")
+        return figures[number]
+
+    compared = take_turns(
+        "turns", 3, partial(taken, "o", [4.0, 9.0, 30.0]), partial(taken, "t", [2.0, 3.0, 30.0])
+    )
+
+    assert order == ["o0", "t0", "t1", "o1", "o2", "t2"]
+    assert (compared.middle, compared.ratio) == ((9.0, 3.0), 2.0)
+
+
 def test_content_is_compared_and_not_only_its_size() -> None:
     """An answer holds what is wanted if no member and no element of a list differs or lacks."""
     answer = {"metadata": {"location": "here", "properties": {"a": "1", "b": "2"}}, "names": [1, 2]}
@@ -206,7 +226,7 @@ def test_content_is_compared_and_not_only_its_size() -> None:
 def test_an_unknown_suite_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever names none, or one that does not exist, is told which there are."""
     assert (main([]), main(["nothing"])) == (2, 2)
-    assert "{authz,fixture,kernel,purge,rest,swarm}" in capsys.readouterr().err
+    assert "{authz,fixture,kernel,pipelines,purge,rest,swarm}" in capsys.readouterr().err
 
 
 def test_too_little_memory_is_named() -> None:
@@ -229,6 +249,22 @@ def test_missing_java_is_named(
 
     assert rest.main(["--quick"]) == 2
     assert capsys.readouterr().err == "benchmarks: `java` was not found: install it\n"
+
+
+def test_missing_spark_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without Spark the suite of pipelines says so in one line, before it measures anything."""
+
+    def refuse(_: object) -> None:
+        raise BadSetting("Spark cannot start", why="there is no Java", fix="Install it")
+
+    monkeypatch.setattr(pipelines, "check_options", refuse)
+
+    assert pipelines.main(["--quick"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("benchmarks: Spark cannot start")
+    assert said.count("\n") == 1
 
 
 def test_a_missing_server_is_named(
