@@ -57,6 +57,7 @@ def metalake(headgate: Server, name: str) -> Any:
     return headgate.get(f"/management/v1/metalakes/{name}/export")["realm"]
 
 
+@pytest.mark.timeout(600)  # a second JVM, on a machine that may be busy
 def test_a_metalake_moves_by_spark_though_a_driver_was_killed(
     server: HeadgateServer, headgate: Server, tmp_path: Path
 ) -> None:
