@@ -1,6 +1,8 @@
 """What all tests share: how long to look, chance that can be repeated, and servers of a run."""
 
+import gc
 import os
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -37,3 +39,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """The one Spark of a whole run, on Java 17, started by the first test that asks for it."""
     with spark_session(tmp_path_factory.mktemp("spark")) as session:
         yield session
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()  # pyspark leaves the sockets of some results to this

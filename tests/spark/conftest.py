@@ -11,15 +11,21 @@ from contextlib import closing
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
+from headgate.clock import SystemClock
 from headgate.pipelines.server import Server
+from headgate.purge.fence import Fence, new_fence
 from headgate.testing.headgate_server import HeadgateServer
 from headgate.testing.object_stores import S3Server
 from tests.clients.conftest import JSON_LOG, connect, troubles
+from tests.conftest import FULL
 from tests.spark.cluster import SparkCluster
 from tests.spark.connect import ConnectServer
+from tests.spark.purging import SETTINGS, patient, sets
 from tests.storage.conftest import SERVERS
 
 BUCKETS = itertools.count(1)
+
+collect_ignore = [] if FULL else ["test_purge_deaths.py"]
 
 
 @pytest.fixture(name="server", scope="module")
@@ -89,4 +95,20 @@ def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]
 def _connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
     """A server of Spark Connect."""
     with ConnectServer(tmp_path_factory.mktemp("connect")) as server:
+        yield server
+
+
+@pytest.fixture
+def fence() -> Iterator[Fence]:
+    """Open for as long as a test takes."""
+    clock = SystemClock()
+    with new_fence(clock) as fence:
+        fence.extend(clock.seconds() + 600)
+        yield fence
+
+
+@pytest.fixture(name="purging", scope="module")
+def _purging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadgateServer]:
+    """A server with the purger `spark`: it looks for Spark before it is ready."""
+    with patient(), HeadgateServer(tmp_path_factory.mktemp("purging"), *sets(SETTINGS)) as server:
         yield server

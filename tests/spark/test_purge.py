@@ -1,18 +1,14 @@
 """Purges by Spark: by its executors alone, by a server with the purger `spark`, and by the program
 `headgate pipeline purge`."""
 
-import contextlib
 import json
 import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from obstore.store import S3Store
 from pyspark.sql import SparkSession
@@ -28,46 +24,21 @@ from headgate.pipelines.purge_stages import SparkRemoval
 from headgate.planning.files import LocalFiles
 from headgate.planning.reachable import Walk
 from headgate.purge import sweeping
-from headgate.purge.fence import Fence, new_fence
+from headgate.purge.fence import Fence
 from headgate.purge.jobs import LEAVES, State
 from headgate.purge.removal import Hands, Removal
-from headgate.purge.spark_deleter import DRIVER
 from headgate.storage.deletions import Check, may_go_on
-from headgate.storage.options import StorageOptions
-from headgate.storage.worker_files import WorkerFiles
-from headgate.testing import headgate_server
 from headgate.testing.headgate_server import HeadgateServer, environment
 from headgate.testing.object_stores import S3Server
-from headgate.testing.spark_session import JAVA_OPTIONS
-from tests.purge.jobs import Job, job_of
-from tests.purge.lake import Lake, in_the_end
+from tests.purge.jobs import job_of
+from tests.purge.lake import Lake
 from tests.purge.listing import keys_in, local_path, obstruct
+from tests.spark.purging import CONF, FILES_BELOW, drivers, patient, sets, wait_for
 from tests.unit.purge.dropped import DroppedTable, Outcome, Version, purge, run
 from tests.unit.purge.dropped import files_below as names_below
 
 # pyspark leaves the socket of each result to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-
-CONF = {"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": JAVA_OPTIONS}
-SETTINGS = {
-    "purger": "spark",
-    "purger.spark.master": "local[1]",
-    "purger.spark.threshold-files": "3",
-    **{f"purger.spark.conf.{name}": text for name, text in CONF.items()},
-    "purger.async.backoff-base-ms": "100",
-    "purger.async.poll-interval-ms": "100",
-}
-START_SECONDS_MAX = 240.0
-FILES_BELOW = partial(WorkerFiles, StorageOptions(local_sync=False))
-
-
-@pytest.fixture
-def fence() -> Iterator[Fence]:
-    """Open for as long as a test takes."""
-    clock = SystemClock()
-    with new_fence(clock) as fence:
-        fence.extend(clock.seconds() + 600)
-        yield fence
 
 
 @pytest.fixture(autouse=True)
@@ -175,44 +146,6 @@ def test_a_lost_lease_stops_executors_and_driver(
         run(table.task(LEAVES), hands=hands_of(spark, fence, lost))
 
     assert len(names_below(table.data)) == 4
-
-
-def sets(settings: dict[str, str]) -> list[str]:
-    """The command line of a server with these settings."""
-    return [part for name, text in settings.items() for part in ("--set", f"{name}={text}")]
-
-
-@contextlib.contextmanager
-def patient() -> Iterator[None]:
-    """Servers may take their time to start."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(headgate_server, "START_SECONDS_MAX", START_SECONDS_MAX)
-        yield
-
-
-@pytest.fixture(name="purging", scope="module")
-def _purging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadgateServer]:
-    """A server with the purger `spark`: it looks for Spark before it is ready."""
-    with patient(), HeadgateServer(tmp_path_factory.mktemp("purging"), *sets(SETTINGS)) as server:
-        yield server
-
-
-def drivers(server: HeadgateServer) -> list[psutil.Process]:
-    """The processes that drive Spark for a server."""
-    below = psutil.Process(server.pid).children(recursive=True)
-    return [one for one in below if DRIVER[-1] in one.cmdline()]
-
-
-def wait_for(lake: Lake, name: str, state: str, attempts: int = 0) -> Job:
-    """The job of a table when it has reached a state: Spark takes its time to start."""
-    seen: list[Job] = []
-
-    def reached() -> bool:
-        seen[:] = [job_of(lake, name)]
-        return bool(seen[0]["state"] == state and seen[0]["attempts"] >= attempts)
-
-    assert in_the_end(reached, START_SECONDS_MAX), (seen, lake.server.said())
-    return seen[0]
 
 
 def test_small_tables_are_purged_without_spark_and_obstacles_are_on_the_ledger(
