@@ -84,6 +84,7 @@ from headgate.settings.catalogs import (
     BOOTSTRAP_METALAKE,
     SCHEMA_SEPARATOR,
 )
+from headgate.settings.purge_spark import SPARK_KEYS
 from headgate.settings.server import HTTP_PUBLIC_URL, READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.storage.gateway import StorageGateway
@@ -275,7 +276,8 @@ def _work(
         return surface._replace(routes=[_refusing(one) for one in surface.routes if one.writes])
     storage, admit = storage_options(settings), _admission(service)
     outwork, sizer = background.outwork, background.sizer
-    return work_surface(WorkServices(inspector, outwork, sizer, storage, admit))
+    keys = settings[AUTHORIZATION_ENABLED] or settings[SPARK_KEYS]
+    return work_surface(WorkServices(inspector, outwork, sizer, storage, keys, admit))
 
 
 def _sweeps(

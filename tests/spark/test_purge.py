@@ -183,6 +183,7 @@ def test_a_program_purges_tables_in_s3_for_a_server(
     settings = {
         "purger": "spark",
         "purger.async.worker-threads": "0",
+        "purger.spark.hand-out-keys": "true",
         "bootstrap.warehouse": f"s3://{bucket}/purged",
         "s3.endpoint": s3_server.url,
         "s3.allow-http": "true",

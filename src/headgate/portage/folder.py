@@ -37,7 +37,7 @@ def store(folder: Path, name: str, data: bytes) -> None:
     """Write a file, all or nothing."""
     partial = folder / f"{name}.{os.getpid()}.partial"
     try:
-        with partial.open("wb") as file:
+        with open(partial, "wb", opener=_private) as file:  # noqa: PTH123  a path takes no opener
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -45,6 +45,11 @@ def store(folder: Path, name: str, data: bytes) -> None:
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise _unusable(folder, error.strerror or str(error)) from error
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that only its owner reads: it may hold the keys of catalogs."""
+    return os.open(path, flags, 0o600)
 
 
 def complete(folder: Path, manifest: Manifest) -> None:

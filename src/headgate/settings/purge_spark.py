@@ -38,5 +38,12 @@ SPARK_IDLE = Setting(
     most=PURGE_MS_MAX // 1_000,
     help="How long the purger `spark` keeps Spark running for the next large table.",
 )
+SPARK_KEYS = Setting(
+    name="purger.spark.hand-out-keys",
+    type=bool,
+    default=False,
+    help="Whether `headgate pipeline purge` is handed the keys of object stores by a server that "
+    "does not check rights. One that does hands them to its service admins.",
+)
 
-PURGE_SPARK = (SPARK_MASTER, SPARK_REMOTE, SPARK_THRESHOLD, SPARK_IDLE)
+PURGE_SPARK = (SPARK_MASTER, SPARK_REMOTE, SPARK_THRESHOLD, SPARK_IDLE, SPARK_KEYS)

@@ -78,3 +78,13 @@ class StorageOptions(Options, frozen=True, kw_only=True):
     azure: AzureOptions | None = None
     local_sync: bool = True  # local files are on the disk before they are referred to
     allowed_endpoints: tuple[str, ...] = ()  # the operator's own, besides those of the clouds
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether whoever has these values can reach what others cannot."""
+        stores = [store for store in (self.s3, self.gcs, self.azure) if store is not None]
+        return any(
+            getattr(store, name)
+            for store in stores
+            for name in SECRETS.intersection(store.__struct_fields__)
+        )

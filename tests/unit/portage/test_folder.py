@@ -44,6 +44,11 @@ def test_what_was_written_is_whole(folder: Path) -> None:
     assert [path.name for path in sorted(folder.iterdir())] == [NAME, manifest.files[0].name]
 
 
+def test_only_their_owner_reads_files_of_an_export(folder: Path) -> None:
+    """They hold what the store holds, keys in properties of catalogs too."""
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
 def test_an_export_without_its_manifest_is_none(folder: Path) -> None:
     """It is written last: whatever was killed before is half-written."""
     (folder / NAME).unlink()

@@ -28,6 +28,8 @@ class WorkServices(NamedTuple):
     outwork: Outwork
     sizer: Sizer
     storage: StorageOptions
+    hands_out_keys: bool
+    """Whether who may work on jobs may also have the keys of the stores."""
     admit: Callable[[Request, Rule], Awaitable[None]]
     """Refuses who may not."""
 
@@ -41,6 +43,8 @@ class ClaimedJob(Claimed, frozen=True, kw_only=True, rename="kebab"):
 async def claim_job(services: WorkServices, request: Request) -> Response:
     """Give a job to the caller."""
     await services.admit(request, WORK_ON_JOBS)
+    if services.storage.has_secrets and not services.hands_out_keys:
+        raise _kept_keys()
     found = await services.inspector.find(job_id(request.params["id"]))
     if found.has_ended:
         raise Conflict(
@@ -65,6 +69,16 @@ async def size_job(services: WorkServices, request: Request) -> Response:
     await services.admit(request, WORK_ON_JOBS)
     live = (await services.inspector.find(job_id(request.params["id"]))).live
     return json_response(200, await services.sizer.sizes(live.job.metadata_location, live.roots))
+
+
+def _kept_keys() -> Forbidden:
+    """Where rights are not checked, anybody would have the keys."""
+    return Forbidden(
+        "The keys of the object stores are not handed out",
+        why="this server does not check rights, so it would hand them to anybody",
+        fix="Turn on authorization.enabled, or set purger.spark.hand-out-keys, "
+        "or let the server itself purge with purger=spark",
+    )
 
 
 _ABOUT = ("management",)

@@ -45,6 +45,7 @@ class Program:
     """A program that works on jobs."""
 
     def __init__(self, services: WorkServices) -> None:
+        self.services = services
         self._surface = work_surface(services)
         self._router = Router([self._surface])
 
@@ -83,7 +84,8 @@ async def program(purging: Purging) -> AsyncIterator[Program]:
     pool = WorkerPool(WORKER)
     outwork = Outwork(Claims(node.kernel, terms, "host:1"), runner, 60.0, lambda: "token")
     sizer = Sizer(pool, partial(WorkerFiles, STORAGE))
-    yield Program(WorkServices(Inspector(node.kernel), outwork, sizer, STORAGE, admit))
+    inspector = Inspector(node.kernel)
+    yield Program(WorkServices(inspector, outwork, sizer, STORAGE, True, admit))
     await outwork.close()
     await pool.close()
 
@@ -109,6 +111,20 @@ async def test_a_job_is_claimed_reported_on_and_ended(purging: Purging, program:
     assert claimed.order.task.metadata_location == live.job.metadata_location
     assert roots.task.stage == ROOTS
     assert end == Order(state=State.SUCCEEDED)
+
+
+async def test_keys_stay_where_rights_are_not_checked(purging: Purging, program: Program) -> None:
+    """Anybody could claim a job there; without keys there is nothing to keep."""
+    live = await purging.drop()
+    services = program.services._replace(hands_out_keys=False)
+    status, body = await Program(services).ask("POST", f"{live.id}/claim")
+    local = services._replace(storage=StorageOptions(local_sync=False))
+    claimed = decoded(await Program(local).ask("POST", f"{live.id}/claim"), ClaimedJob)
+
+    assert status == 403
+    assert b"purger.spark.hand-out-keys" in body
+    assert SECRET.encode() not in body
+    assert claimed.order.task.metadata_location == live.job.metadata_location
 
 
 async def test_a_job_that_has_ended_cannot_be_claimed(purging: Purging, program: Program) -> None:
