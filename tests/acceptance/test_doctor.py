@@ -38,7 +38,7 @@ def test_a_store_is_healthy_before_and_after_its_first_catalog(headgate: Headgat
 
     assert (empty["healthy"], filled["healthy"]) == (True, True)
     subjects = [one["subject"] for one in filled["findings"]]
-    assert subjects[-3:] == ["database", "clock", "storage"]
+    assert subjects[-4:] == ["database", "clock", "purges", "storage"]
 
 
 def test_a_running_server_is_healthy(tmp_path: Path) -> None:
@@ -88,7 +88,8 @@ def test_an_empty_directory_stays_empty(tmp_path: Path) -> None:
     out, err = Headgate(["--data", str(tmp_path)], tmp_path).run("doctor", *ANY_PORT)
 
     assert err == ""
-    assert f"{tmp_path / 'headgate.db'} is not there; `headgate serve` makes it" in out
+    makes = f"`headgate serve --data {tmp_path}` makes it"
+    assert f"{tmp_path / 'headgate.db'} is not there; {makes}" in out
     assert list(tmp_path.iterdir()) == []
 
 

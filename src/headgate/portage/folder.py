@@ -37,7 +37,7 @@ def store(folder: Path, name: str, data: bytes) -> None:
     """Write a file, all or nothing."""
     partial = folder / f"{name}.{os.getpid()}.partial"
     try:
-        with open(partial, "wb", opener=_private) as file:  # noqa: PTH123  a path takes no opener
+        with open(partial, "wb", opener=_private) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
