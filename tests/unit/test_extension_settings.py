@@ -74,7 +74,6 @@ def test_a_server_does_not_start_without_a_listener_that_was_chosen(
     ("sets", "what"),
     [
         (["purger=asnyc"], "purger 'asnyc' is unknown: the nearest known name is 'async'"),
-        (["purger=spark"], "purger 'spark' cannot be used: it comes with the pipelines"),
         (["purger.adit.file=x"], "the settings 'purger.adit.*' cannot be used"),
         ([f"purger={PARTNERS}:NotMade"], "it could not be made"),
     ],

@@ -17,6 +17,9 @@ CHANGING = (
     "grant",
     "register",
     "link",
+    "import",
+    "export",  # as much as a change: all that a metalake holds leaves it
+    "work",
 )
 
 

@@ -78,6 +78,10 @@ OWN = {
     "undropTable": "metalake | catalog | table use_catalog use_schema | service_admin",
     "manageJobs": "metalake | catalog | service_admin",
     "workOnJobs": "service_admin",
+    "readMaintenance": "service_admin",
+    "manageMaintenance": "service_admin",
+    "exportMetalake": "service_admin",
+    "importMetalake": "service_admin",
     "missTableOrView": inside(
         "create_table", "create_view", "select_table", "modify_table", "select_view"
     ),

@@ -104,7 +104,7 @@ def test_it_waits_for_the_end_of_a_grace_period(tmp_path: Path) -> None:
         (["--read-only"], 2, "no such option '--read-only'"),
         (["--set", "purger.async.worker-threads=0"], 2, "`--set purger.async.worker-threads=4`"),
         (["--backend", "memory:"], 2, "memory: lives only inside of a server"),
-        (["--set", "purger=spark"], 2, "purger"),
+        (["--set", "purger=sparc"], 2, "the nearest known name is 'spark'"),
         (["--set", "s3.endpoint=ftp://host"], 2, "setting 's3.endpoint' cannot be used"),
         ([], 1, "there is no store"),
     ],
