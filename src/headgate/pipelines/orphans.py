@@ -15,7 +15,12 @@ import msgspec
 
 from headgate.clock import Clock, SystemClock
 from headgate.errors import BadSetting
-from headgate.limits import ORPHANS_AGE_MS, ORPHANS_AGE_MS_MIN, ORPHANS_CHECKED_AT_ONCE
+from headgate.limits import (
+    ORPHANS_AGE_MS,
+    ORPHANS_AGE_MS_MIN,
+    ORPHANS_CHECKED_AT_ONCE,
+    ORPHANS_COLLECTED_BYTES_MAX,
+)
 from headgate.model.locations import scheme_of
 from headgate.pipelines.orphans_account import Account, NotDeleted, PlaceSum
 from headgate.pipelines.orphans_checking import Checking, Seen
@@ -184,17 +189,18 @@ class _Search:
         """Put orphans into the spool; which other files nobody refers to."""
         from pyspark.sql.functions import xxhash64
 
-        young = kept = 0
         with self._report.stage("files", spark=self._spark) as stage:
             listed = list_files(self._spark, terms.where, roots)
             hashed = listed.withColumn("hash", xxhash64("key"))
-            left = hashed.join(references.hashes, "hash", "left_anti").drop("hash")
-            packed = left.mapInArrow(lambda some: find(terms, some), PACKED)
-            for row in packed.toLocalIterator():
+            left = hashed.join(references.to_compare(), "hash", "left_anti").drop("hash")
+            packed = left.mapInArrow(lambda some: find(terms, some), PACKED).persist()
+            counts = packed.selectExpr("length(orphans) bytes", "young", "kept").collect()
+            is_little = sum(row.bytes for row in counts) <= ORPHANS_COLLECTED_BYTES_MAX
+            orphans = packed.select("orphans")  # an iterator waits for one task after the other
+            for row in orphans.collect() if is_little else orphans.toLocalIterator():
                 stage.advance(files=found.add(row.orphans))
-                young += row.young
-                kept += row.kept
-        return Spared(young, kept)
+            packed.unpersist()
+        return Spared(sum(row.young for row in counts), sum(row.kept for row in counts))
 
     def _settle(self, terms: Terms, seen: Seen, roots: Sequence[str], found: Spool) -> Account:
         """Look at orphans once more, some at a time, and delete them if that is wanted."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.limits import ORPHANS_PARTS_MAX
 from headgate.pipelines.orphans_keys import Keys
-from headgate.pipelines.orphans_rows import Rows, tasks_for
+from headgate.pipelines.rows import Rows, tasks_for
 from headgate.storage.listing import Listing
 
 if TYPE_CHECKING:
@@ -38,9 +38,11 @@ def list_files(spark: SparkSession, where: WorkerFiles, roots: Sequence[str]) ->
     import pyarrow as pa
 
     parts = divide(roots, Listing(where).folders)
-    locations, depths = zip(*parts, strict=True)
-    table = pa.table({"location": pa.array(locations, pa.string()), "deep": pa.array(depths)})
-    spread = spark.createDataFrame(table, PARTS).repartition(tasks_for(spark, len(parts)))
+    tasks = tasks_for(spark, len(parts))
+    form = pa.schema([("location", pa.string()), ("deep", pa.bool_())])
+    shares = (list(zip(*parts[number::tasks], strict=True)) for number in range(tasks))
+    table = pa.Table.from_batches([pa.record_batch(one, form) for one in shares], form)
+    spread = spark.createDataFrame(table, PARTS)  # a task for each batch
     return spread.mapInArrow(lambda some: list_parts(where, some), LISTED)
 
 

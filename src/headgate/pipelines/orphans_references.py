@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from headgate.errors import FileMissing, Forbidden, HeadgateError, InvalidInput
-from headgate.limits import ORPHANS_MANIFESTS_PER_TASK
+from headgate.limits import (
+    ORPHANS_BROADCAST_FILES_MAX,
+    ORPHANS_FEW_SUBJECTS,
+    ORPHANS_MANIFESTS_PER_TASK,
+)
 from headgate.pipelines.orphans_keys import Keys
-from headgate.pipelines.orphans_rows import Rows, tasks_for
 from headgate.pipelines.orphans_subjects import (
     AnyStore,
     State,
@@ -25,6 +29,7 @@ from headgate.pipelines.orphans_subjects import (
     Walker,
     unread,
 )
+from headgate.pipelines.rows import Rows, tasks_for
 from headgate.planning.avro_columns import columns
 from headgate.planning.files import open_files, read_ahead
 from headgate.planning.reachable import FILE_PATH
@@ -37,6 +42,9 @@ if TYPE_CHECKING:
     from headgate.storage.options import StorageOptions
 
     Batches = Iterable[pa.RecordBatch]
+    Walking = Callable[[Batches], Iterator[pa.RecordBatch]]
+    Walked = tuple[DataFrame, list[tuple[int, str]]]
+    """What subjects lead to, in the form of `WALKED`; and their states by their numbers."""
 
 STATUS, DELETED = 0, 2  # the field of a manifest's entry that says so, and what it says
 SUBJECTS = "number int, subject string"
@@ -51,10 +59,19 @@ class References(NamedTuple):
 
     hashes: DataFrame
     """Of all files: one column, `hash`."""
+    files: int
+    """About how many they are."""
     states: States
     """Those that went meanwhile have none."""
     frames: tuple[DataFrame, ...]
     """That are kept until they are let go."""
+
+    def to_compare(self) -> DataFrame:
+        """The hashes, for a join: each task gets all of them if they are few enough, so that what
+        they are compared with stays where it is."""
+        from pyspark.sql.functions import broadcast
+
+        return broadcast(self.hashes) if self.files <= ORPHANS_BROADCAST_FILES_MAX else self.hashes
 
     def let_go(self) -> None:
         """Nobody needs them any more."""
@@ -69,11 +86,9 @@ def find_references(
     from pyspark.sql.functions import xxhash64
 
     files = pickle.dumps(AnyStore(options))
-    asked = spark.createDataFrame(_table(subjects), SUBJECTS)
-    asked = asked.repartition(tasks_for(spark, len(subjects)))
-    walked = asked.mapInArrow(lambda some: walk(server, files, some), WALKED).persist()
-    rows = walked.where("state is not null").select("number", "state").collect()
-    states = {row.number: msgspec.json.decode(row.state, type=State) for row in rows}
+    walking = _walk_here if len(subjects) <= ORPHANS_FEW_SUBJECTS else _walk_there
+    walked, texts = walking(spark, _table(subjects), partial(walk, server, files))
+    states = {number: msgspec.json.decode(text, type=State) for number, text in texts}
     hashes = walked.where("key is not null").select(xxhash64("key").alias("hash"))
     frames = [walked]
     manifests = sum(one.manifests for one in states.values())
@@ -82,13 +97,34 @@ def find_references(
         wanted = walked.where("path is not null").select("number", "path", "length")
         read = wanted.repartition(parts).mapInArrow(lambda some: read_manifests(files, some), READ)
         found = read.select("number", xxhash64("key").alias("hash"), "why").persist()
-        for row in found.where("why is not null").dropDuplicates(["number"]).collect():
+        for row in found.where("why is not null").collect():
             state = states[row.number]
             states[row.number] = msgspec.structs.replace(state, kept=state.kept or row.why)
         hashes = hashes.union(found.where("why is null").select("hash"))
         frames.append(found)
     named = {subjects[number].identity: state for number, state in states.items()}
-    return References(hashes, named, tuple(frames))
+    return References(hashes, sum(one.files for one in states.values()), named, tuple(frames))
+
+
+def _walk_here(spark: SparkSession, asked: pa.Table, walk: Walking) -> Walked:
+    """A few subjects are walked over sooner than Spark begins to."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    types = {"number": "int32", "length": "int64"}
+    names = ("number", "key", "path", "length", "state")
+    form = pa.schema([(name, pa.type_for_alias(types.get(name, "string"))) for name in names])
+    table = pa.Table.from_batches(walk(asked.to_batches()), form)
+    told = table.filter(pc.is_valid(table["state"]))
+    texts = zip(told["number"].to_pylist(), told["state"].to_pylist(), strict=True)
+    return spark.createDataFrame(table, WALKED), list(texts)
+
+
+def _walk_there(spark: SparkSession, asked: pa.Table, walk: Walking) -> Walked:
+    spread = spark.createDataFrame(asked, SUBJECTS).repartition(tasks_for(spark, asked.num_rows))
+    walked = spread.mapInArrow(walk, WALKED).persist()
+    rows = walked.where("state is not null").select("number", "state").collect()
+    return walked, [(row.number, row.state) for row in rows]
 
 
 def walk(server: Server, files: bytes, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -111,7 +147,7 @@ def walk(server: Server, files: bytes, batches: Batches) -> Iterator[pa.RecordBa
 
 def read_manifests(files: bytes, batches: Batches) -> Iterator[pa.RecordBatch]:
     """From manifests to the files that they name. Runs on executors."""
-    opened, keys = open_files(files), Keys()
+    opened, keys, in_doubt = open_files(files), Keys(), set[int]()
     rows = Rows(number="int32", key="string", why="string")
     for batch in batches:
         numbers, paths, lengths = (column.to_pylist() for column in batch.columns)
@@ -123,7 +159,9 @@ def read_manifests(files: bytes, batches: Batches) -> Iterator[pa.RecordBatch]:
                     many = len(some)
                     yield from rows.add(many, number=[number] * many, key=keys.of_all(some))
             except UnreadError as error:
-                yield from rows.add(1, number=[number], why=[str(error)])
+                if number not in in_doubt:  # one reason will do
+                    in_doubt.add(number)
+                    yield from rows.add(1, number=[number], why=[str(error)])
     yield from rows.rest()
 
 

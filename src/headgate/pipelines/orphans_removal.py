@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from headgate.limits import OBJECTS_DELETED_AT_ONCE
-from headgate.pipelines.orphans_rows import Rows, tasks_for
+from headgate.pipelines.rows import Rows, tasks_for
 from headgate.planning.files import open_files
 from headgate.storage.deletions import Folders, may_go_on
 

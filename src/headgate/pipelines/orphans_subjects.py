@@ -24,6 +24,7 @@ from headgate.errors import (
     Unavailable,
     ViewNotFound,
 )
+from headgate.limits import MANIFEST_ENTRY_BYTES
 from headgate.model.locations import metadata_paths
 from headgate.pipelines.names import TableName
 from headgate.pipelines.server import Server
@@ -64,6 +65,8 @@ class State(msgspec.Struct, frozen=True):
     kept: str = ""
     """Why nothing in its places is called an orphan; empty if things are."""
     manifests: int = 0
+    files: int = 0
+    """In manifests: about so many, as lists of these say, or their length."""
     is_same: bool = False
     """It is as it was seen before: nothing else is told."""
 
@@ -166,11 +169,13 @@ class Walker:
         yield Files([location, *hints])
         for found in chain(walk.lists(), walk.statistics(), walk.older(location)):
             yield Files(found.paths)
-        count = 0
+        count = length = 0
         for found in walk.manifests():
             count += len(found.paths)
+            length += sum(found.sizes)
             yield Files(found.paths, found.sizes)
-        yield State(location, outline.places, _kept(walk), count)
+        files = max(walk.listed, length // MANIFEST_ENTRY_BYTES)
+        yield State(location, outline.places, _kept(walk), count, files)
 
 
 @dataclass(frozen=True)

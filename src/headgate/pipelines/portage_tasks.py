@@ -16,7 +16,7 @@ import msgspec
 from headgate.errors import OutcomeUnknown
 from headgate.http.management.realm_exports import IMPORTS, ExportOutline, ExportRows, RowsRequest
 from headgate.limits import PORTAGE_FILE_BYTES
-from headgate.pipelines.orphans_rows import tasks_for
+from headgate.pipelines.rows import tasks_for
 from headgate.pipelines.server import Server
 from headgate.portage import folder as folders
 from headgate.portage.manifest import ExportFile, described

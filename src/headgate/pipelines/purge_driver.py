@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from headgate.purge.removal import Means, Remover
 
 NAME = "headgate purge"
+LEAN = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""Nearly all work is done by Python: a virtual machine that compiles for long, and plans that are
+made once more while they run, take more time than they save. What the user says wins."""
 
 
 class Driver:
@@ -68,6 +74,8 @@ class Driver:
     def _session(self, options: bytes) -> SparkSession:
         if self._spark is None:
             wanted = msgspec.json.decode(options, type=SparkOptions)
+            if not wanted.remote:
+                wanted = msgspec.structs.replace(wanted, conf=LEAN | wanted.conf)
             self._spark = self._sessions.enter_context(spark_session(wanted, NAME))
         return self._spark
 

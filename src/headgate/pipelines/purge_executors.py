@@ -16,6 +16,7 @@ import msgspec
 
 from headgate.clock import SystemClock
 from headgate.errors import Unsupported
+from headgate.pipelines.rows import Rows
 from headgate.planning.files import open_files
 from headgate.planning.reachable import Found, Listed, Walk
 from headgate.purge.fence import open_fence
@@ -69,30 +70,31 @@ def machine() -> str:
 
 def read_manifests(order: Order, batches: Batches) -> Iterator[pa.RecordBatch]:
     """From manifests to the files they name."""
+    rows = Rows(path="string", size="int64", why="string")
     for batch in batches:
         with _fenced(order) as check:
             walk = Walk(b"{}", open_files(order.files))  # which begins with manifests
             for _, found in walk.content_of(map(_listed, batch.to_pylist())):
                 check()
-                yield _table(found.paths, found.sizes, [""] * len(found.paths))
+                yield from rows.add(len(found.paths), path=found.paths, size=found.sizes)
             unread = [one for one in walk.unread if one.why]
             if unread:
                 paths, whys = zip(*unread, strict=True)
-                yield _table(paths, [0] * len(paths), whys)
+                yield from rows.add(len(paths), path=paths, size=[0] * len(paths), why=whys)
+    yield from rows.rest()
 
 
 def delete_files(order: Order, count: Tell, batches: Batches) -> Iterator[pa.RecordBatch]:
-    """From files to what came of them."""
+    """From files to what came of them; one that comes twice to a task is deleted once."""
     _check_hashes(order)
-    for batch in batches:
-        with _fenced(order) as check:
-            done: list[Removed] = []
-            means = Means(cast("Bulk", open_files(order.files)), SystemClock(), check)
-            found = _readable(batch, done.append)
-            Removal(order.task, means, order.needed).remove([found], done.append)
-            for one in done:
-                count(one)
-            yield _encoded(done)
+    done: list[Removed] = []
+    with _fenced(order) as check:
+        means = Means(cast("Bulk", open_files(order.files)), SystemClock(), check)
+        found = (_readable(batch, done.append) for batch in batches)
+        Removal(order.task, means, order.needed).remove(found, done.append)
+    for one in done:
+        count(one)
+    yield _encoded(done)
 
 
 def _readable(batch: pa.RecordBatch, tell: Tell) -> Found:
@@ -132,14 +134,6 @@ def _sample() -> int:
 
 def _listed(row: dict[str, Any]) -> Listed:
     return Listed(row["path"], row["length"], row["files"])
-
-
-def _table(*columns: Any) -> pa.RecordBatch:  # noqa: ANN401  lists and tuples of one kind each
-    import pyarrow as pa
-
-    types = pa.string(), pa.int64(), pa.string()
-    arrays = [pa.array(column, type) for column, type in zip(columns, types, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, names=["path", "size", "why"])
 
 
 def _encoded(done: list[Removed]) -> pa.RecordBatch:

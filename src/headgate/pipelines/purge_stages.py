@@ -17,6 +17,7 @@ from headgate.limits import (
     SPARK_FEW_FILES,
     SPARK_FILES_PER_JOB,
     SPARK_FILES_PER_TASK,
+    SPARK_FILES_READ_PER_TASK,
 )
 from headgate.pipelines.failures import translated
 from headgate.pipelines.purge_counts import Counts
@@ -58,9 +59,7 @@ class SparkRemoval:
         for some in in_parts(walk.every_manifest(), files_in):
             files = sum(map(files_in, some))
             manifests = self._spark.createDataFrame(_listed_table(some), LISTED)
-            found = manifests.repartition(min(len(some), tasks_for(files))).mapInArrow(
-                lambda batches: read_manifests(order, batches), FOUND
-            )
+            found = manifests.mapInArrow(lambda batches: read_manifests(order, batches), FOUND)
             self._delete(found, files, tell)
 
     def files(self, kind: Kind, tell: Tell) -> None:
@@ -73,12 +72,10 @@ class SparkRemoval:
                 self._delete(found, files, tell)
 
     def _delete(self, found: DataFrame, files: int, tell: Tell) -> None:
-        """Let executors delete these files, of which there are about so many."""
-        from pyspark.sql.functions import max as max_of
-
+        """Let executors delete these files, of which there are about so many. All that one of them
+        is named comes to the same task, so each is deleted once."""
         order, counts = self._order, Counts(self._spark, is_remote=is_remote(self._spark))
-        each = found.repartition(tasks_for(files), "path").groupBy("path")
-        removed = each.agg(max_of("size").alias("size"), max_of("why").alias("why")).mapInArrow(
+        removed = found.repartition(tasks_for(files), "path").mapInArrow(
             lambda batches: delete_files(order, counts.add, batches), REMOVED
         )
         told = Removed()
@@ -102,12 +99,14 @@ class SparkRemoval:
                 tell(Removed(failed=one.failed, outside=one.outside, kept=one.kept))
 
 
-def in_parts(some: Iterable[T], files: Callable[[T], int]) -> Iterator[list[T]]:
-    """What leads to files, in parts for one job each."""
+def in_parts(
+    some: Iterable[T], files: Callable[[T], int], most: int = SPARK_FILES_PER_JOB
+) -> Iterator[list[T]]:
+    """What leads to files, in parts of no more files than that: for one job each, or one task."""
     part: list[T] = []
     count = 0
     for one in some:
-        if part and count + files(one) > SPARK_FILES_PER_JOB:
+        if part and count + files(one) > most:
             yield part
             part, count = [], 0
         part.append(one)
@@ -128,11 +127,13 @@ def files_in(manifest: Listed) -> int:
 
 
 def _listed_table(some: list[Listed]) -> pa.Table:
+    """Spark makes a task of each batch. Reading deletes nothing, so these may be long."""
     import pyarrow as pa
 
-    paths, lengths, files = zip(*some, strict=True)
-    columns = [pa.array(paths), pa.array(lengths, pa.int64()), pa.array(files, pa.int64())]
-    return pa.Table.from_arrays(columns, names=["path", "length", "files"])
+    form = pa.schema([("path", pa.string()), ("length", pa.int64()), ("files", pa.int64())])
+    parts = in_parts(some, files_in, SPARK_FILES_READ_PER_TASK)
+    batches = [pa.record_batch(list(zip(*part, strict=True)), form) for part in parts]
+    return pa.Table.from_batches(batches, form)
 
 
 def _found_table(some: list[Found]) -> pa.Table:
@@ -140,7 +141,7 @@ def _found_table(some: list[Found]) -> pa.Table:
 
     paths = [path for found in some for path in found.paths]
     sizes = [size for found in some for size in found.sizes]
-    columns = [pa.array(paths), pa.array(sizes, pa.int64()), pa.array([""] * len(paths))]
+    columns = [pa.array(paths), pa.array(sizes, pa.int64()), pa.nulls(len(paths), pa.string())]
     return pa.Table.from_arrays(columns, names=["path", "size", "why"])
 
 
