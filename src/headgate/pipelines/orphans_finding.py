@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.pipelines.zips import forget_zips
 from headgate.storage.listing import Listing, Looked
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def schema() -> pa.Schema:
 
 def find(terms: Terms, batches: Batches) -> Iterator[pa.RecordBatch]:
     """From files that nobody refers to to orphans, packed."""
+    forget_zips()
     finder = Finder(terms)
     for batch in batches:
         found = finder.find(zip(*(column.to_pylist() for column in batch.columns), strict=True))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from headgate.limits import ORPHANS_PARTS_MAX
 from headgate.pipelines.orphans_keys import Keys
 from headgate.pipelines.rows import Rows, tasks_for
+from headgate.pipelines.zips import forget_zips
 from headgate.storage.listing import Listing
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def divide(roots: Iterable[str], folders: Callable[[str], list[str]]) -> list[Pa
 
 def list_parts(where: WorkerFiles, batches: Batches) -> Iterator[pa.RecordBatch]:
     """From parts to the files in them. Runs on executors."""
+    forget_zips()
     listing, keys = Listing(where), Keys()
     rows = Rows(key="string", size="int64", modified="int64")
     for batch in batches:

@@ -30,6 +30,7 @@ from headgate.pipelines.orphans_subjects import (
     unread,
 )
 from headgate.pipelines.rows import Rows, tasks_for
+from headgate.pipelines.zips import forget_zips
 from headgate.planning.avro_columns import columns
 from headgate.planning.files import open_files, read_ahead
 from headgate.planning.reachable import FILE_PATH
@@ -129,6 +130,7 @@ def _walk_there(spark: SparkSession, asked: pa.Table, walk: Walking) -> Walked:
 
 def walk(server: Server, files: bytes, batches: Batches) -> Iterator[pa.RecordBatch]:
     """From subjects to what they lead to. Runs on executors."""
+    forget_zips()
     walker, keys = Walker(server, open_files(files)), Keys()
     rows = Rows(number="int32", key="string", path="string", length="int64", state="string")
     for batch in batches:
@@ -147,6 +149,7 @@ def walk(server: Server, files: bytes, batches: Batches) -> Iterator[pa.RecordBa
 
 def read_manifests(files: bytes, batches: Batches) -> Iterator[pa.RecordBatch]:
     """From manifests to the files that they name. Runs on executors."""
+    forget_zips()
     opened, keys, in_doubt = open_files(files), Keys(), set[int]()
     rows = Rows(number="int32", key="string", why="string")
     for batch in batches:

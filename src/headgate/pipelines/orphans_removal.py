@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from headgate.limits import OBJECTS_DELETED_AT_ONCE
 from headgate.pipelines.rows import Rows, tasks_for
+from headgate.pipelines.zips import forget_zips
 from headgate.planning.files import open_files
 from headgate.storage.deletions import Folders, may_go_on
 
@@ -40,6 +41,7 @@ def remove(spark: SparkSession, where: WorkerFiles, orphans: pa.Table) -> pa.Tab
 
 def remove_files(where: WorkerFiles, batches: Batches) -> Iterator[pa.RecordBatch]:
     """From paths to what came of them. Runs on executors."""
+    forget_zips()
     rows = Rows(deleted="int64", path="string", why="string")
     opened = cast("OpenedFiles", open_files(pickle.dumps(where)))  # connections are used again
     deletion = opened.deletion()

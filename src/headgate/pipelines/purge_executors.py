@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -17,6 +18,7 @@ import msgspec
 from headgate.clock import SystemClock
 from headgate.errors import Unsupported
 from headgate.pipelines.rows import Rows
+from headgate.pipelines.zips import forget_zips
 from headgate.planning.files import open_files
 from headgate.planning.reachable import Found, Listed, Walk
 from headgate.purge.fence import open_fence
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headgate.purge.deleter import Task
+    from headgate.purge.sweeping import Deletion
 
     Batches = Iterable[pa.RecordBatch]
 
@@ -70,6 +73,7 @@ def machine() -> str:
 
 def read_manifests(order: Order, batches: Batches) -> Iterator[pa.RecordBatch]:
     """From manifests to the files they name."""
+    forget_zips()
     rows = Rows(path="string", size="int64", why="string")
     for batch in batches:
         with _fenced(order) as check:
@@ -86,15 +90,32 @@ def read_manifests(order: Order, batches: Batches) -> Iterator[pa.RecordBatch]:
 
 def delete_files(order: Order, count: Tell, batches: Batches) -> Iterator[pa.RecordBatch]:
     """From files to what came of them; one that comes twice to a task is deleted once."""
+    forget_zips()
     _check_hashes(order)
     done: list[Removed] = []
     with _fenced(order) as check:
-        means = Means(cast("Bulk", open_files(order.files)), SystemClock(), check)
-        found = (_readable(batch, done.append) for batch in batches)
+        means = Means(_Opened.of(order.files, order.fence), SystemClock(), check)
+        found = (_readable(batch.sort_by("path"), done.append) for batch in batches)  # by folders
         Removal(order.task, means, order.needed).remove(found, done.append)
     for one in done:
         count(one)
     yield _encoded(done)
+
+
+class _Opened:
+    """Files as all tasks of a purge on this worker delete them: what one finds out of a folder, the
+    next one knows."""
+
+    def __init__(self, files: Bulk) -> None:
+        self._deletion = files.deletion()
+
+    @staticmethod
+    @lru_cache(1)
+    def of(files: bytes, fence: str) -> _Opened:  # noqa: ARG004  there is one for each purge
+        return _Opened(cast("Bulk", open_files(files)))
+
+    def deletion(self) -> Deletion:
+        return self._deletion
 
 
 def _readable(batch: pa.RecordBatch, tell: Tell) -> Found:
