@@ -144,6 +144,26 @@ def test_exactly_what_nobody_refers_to_is_found_and_deleted(
     assert sum(one.files for one in found.by_place) == found.orphans
 
 
+def test_very_many_are_told_apart_likewise(
+    lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is few enough for the driver alone, nor to be known to each executor."""
+    for limit in (
+        "orphans_references.ORPHANS_FEW_SUBJECTS",
+        "orphans_references.ORPHANS_BROADCAST_FILES_MAX",
+        "orphans.ORPHANS_COLLECTED_BYTES_MAX",
+    ):
+        monkeypatch.setattr(f"headgate.pipelines.{limit}", -1)
+    folder = folder_of(lake.make("many", "table"))
+    planted = plant([folder / "data" / "lost.parquet", folder / "metadata" / "lost.avro"])
+    below = (str(lake.warehouse / "many"),)
+    kept = lake.files() - planted
+    deleted = search(lake.server, OrphansOptions("main", below=below, delete=True))
+
+    assert (deleted.orphans, deleted.deleted) == (2, 2)
+    assert lake.files() == kept
+
+
 def test_what_is_committed_or_dropped_meanwhile_is_no_orphan(
     lake: Lake, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -62,12 +62,45 @@ def test_executors_find_and_delete_files(tmp_path: Path, fence: Fence) -> None:
     table = DroppedTable(tmp_path).with_many(6, manifests=2)
     order = order_of(table, fence)
     counted: list[Removed] = []
-    batches = found(order, table).to_batches()
+    batches = found(order, table).to_batches(max_chunksize=4)
     told = list(delete_files(order, counted.append, batches))
 
     assert sum(one.deleted for one in counted) == 6
     assert sum(one.bytes for one in counted) == 6 * SIZE
-    assert len(told) == len(batches)
+    assert sum(batch.num_rows for batch in told) == len(counted)
+    assert files_below(table.data) == set()
+
+
+def test_a_file_that_comes_to_a_task_twice_counts_once(tmp_path: Path, fence: Fence) -> None:
+    """Several manifests may name it."""
+    table = DroppedTable(tmp_path).with_many(6, manifests=2)
+    order = order_of(table, fence)
+    files = found(order, table)
+    told = removed(order, pa.concat_tables([files, files]))
+
+    assert sum(one.deleted for one in told) == 6
+    assert sum(one.missing for one in told) == 0
+
+
+def test_tasks_of_one_purge_share_what_they_know_of_folders(tmp_path: Path, fence: Fence) -> None:
+    """A folder is looked at once for checksums; they go with their files, whichever task has them;
+    another purge looks anew."""
+    table = DroppedTable(tmp_path).with_many(2)
+    order = order_of(table, fence)
+    files = found(order, table)
+    twins = [table.data / f".0-{number}.parquet.crc" for number in range(2)]
+    for twin in twins:
+        twin.touch()
+    first, second = (files.slice(number, 1) for number in range(2))
+
+    assert [one.deleted for part in (first, second) for one in removed(order, part)] == [1, 1]
+    assert files_below(table.data) == set()
+
+    table.file("0-0.parquet")
+    twins[0].touch()
+    with new_fence(SystemClock()) as another:
+        another.extend(SystemClock().seconds() + 600)
+        removed(order._replace(fence=str(another.path)), first)
     assert files_below(table.data) == set()
 
 
@@ -129,9 +162,11 @@ def key_of(table: DroppedTable, path: str) -> int:
 def test_work_is_divided_by_the_number_of_files() -> None:
     """Manifests whose lists do not tell it are guessed by their length."""
     half = Listed("a", 1, SPARK_FILES_PER_JOB // 2)
+    tasks = in_parts([half, half], files_in, SPARK_FILES_PER_TASK)
     parts = list(in_parts([half, half, half, Listed("b", 200)], files_in))
 
     assert [len(part) for part in parts] == [2, 2]
+    assert [len(task) for task in tasks] == [1, 1]
     assert list(in_parts([], files_in)) == []
     assert (files_in(Listed("b", 200)), files_in(Listed("c"))) == (2, 1)
     assert [tasks_for(count) for count in (0, 1, SPARK_FILES_PER_TASK + 1)] == [1, 1, 2]
