@@ -156,6 +156,7 @@ def test_very_many_are_told_apart_likewise(
         monkeypatch.setattr(f"headgate.pipelines.{limit}", -1)
     folder = folder_of(lake.make("many", "table"))
     planted = plant([folder / "data" / "lost.parquet", folder / "metadata" / "lost.avro"])
+    lake.age(*(lake.files() - planted))
     below = (str(lake.warehouse / "many"),)
     kept = lake.files() - planted
     deleted = search(lake.server, OrphansOptions("main", below=below, delete=True))
