@@ -241,7 +241,10 @@ def beaten(start: JobRow, tally: Tally, now_ms: int) -> JobRow:
     has ended.
     """
     before, anew = start.deleted - start.done_deleted, tally.deleted + tally.outside_deleted
-    gone = max(before, anew + tally.missing)
+    if start.stages_done == LEAVES:  # what led to files that are gone may be gone as well
+        gone = anew + max(before, tally.missing)
+    else:
+        gone = max(before, anew + tally.missing)
     deleted = min(before + anew, gone)
     return msgspec.structs.replace(
         alive(start, now_ms),

@@ -144,6 +144,18 @@ def test_files_that_are_deleted_once_more_are_counted_once() -> None:
     assert [(row.deleted, row.missing) for row in (first, again, whole)] == [(6, 0), (6, 0), (8, 0)]
 
 
+def test_roots_that_nothing_leads_to_any_more_are_counted() -> None:
+    """Of manifests whose lists are gone the next attempt finds nothing."""
+    leaves = stage_ended(
+        beaten(running(), Tally().told(Progress("data", 5)), 2_000), LEAVES, Tally()
+    )
+    first = beaten(leaves, Tally().told(Progress("manifests", 3)), 2_000)
+    second = claimed(postponed(first, "why", 2_000, TERMS, 0), "host:2", 3_000)
+    again = beaten(second, Tally().told(Progress("older", 2)), 4_000)
+
+    assert (again.deleted, again.missing) == (10, 0)
+
+
 def test_old_failures_stay_on_the_ledger_until_the_stage_has_ended() -> None:
     """A worker that dies in between loses none of them; a stage that ends well leaves none."""
     old, new = Failed("/w/old", "stuck"), Failed("/w/new", "stuck")
