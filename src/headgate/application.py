@@ -148,8 +148,7 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             jobs = _jobs(settings, service, inspector, background)
             work = _work(settings, service, inspector, background)
             sweeps = _sweeps(settings, service, measures, stack)
-            exports = _exports(settings, service)
-            others = [reports, revocation, changes, jobs, work, sweeps, exports]
+            others = [reports, revocation, changes, jobs, work, sweeps, _exports(settings, service)]
             purges = PurgeMeasures(inspector, clock, background and background.stages.counters)
             measures.add_source(purges.samples)
             services = Management(
