@@ -165,6 +165,7 @@ class Referrers:
     async def _outsiders(self, live: LiveJob) -> list[Outsider]:
         """All of a catalog as it is now. Of one that is dropped nothing comes back."""
         catalog = self._catalog(live)
+        gone: set[str] = set()
         async with catalog.learning:
             while True:
                 head = await self._head(live)
@@ -172,14 +173,16 @@ class Referrers:
                     return []
                 try:
                     await self._compare(catalog, head)
-                    has_gaps = await self._read(catalog, head, live)
+                    gaps = await self._read(catalog, head, live)
                 except ObjectNotFound:  # of a state that is not the present one any more
                     if (await self._head(live)).id == head.id:
                         raise
                     continue
-                # A table that changed may have moved what it was missing.
-                if not has_gaps or (await self._head(live)).id == head.id:
+                # A table that changed may have moved what it was missing, unless it led there
+                # after that was gone.
+                if gaps <= gone or (await self._head(live)).id == head.id:
                     return [one for one in catalog.outsiders.values() if not one.outside.is_nothing]
+                gone |= gaps
 
     def _catalog(self, live: LiveJob) -> Catalog:
         known = self._catalogs.get(live.catalog)
@@ -212,9 +215,9 @@ class Referrers:
         catalog.replace(changes)
         catalog.head = head
 
-    async def _read(self, catalog: Catalog, head: HeadView, live: LiveJob) -> bool:
-        """Read the tables that are not known; whether some of their files are gone or damaged."""
-        has_gaps = False
+    async def _read(self, catalog: Catalog, head: HeadView, live: LiveJob) -> set[str]:
+        """Read the tables that are not known; those of their files that are gone or damaged."""
+        gaps: set[str] = set()
         objects = sorted(catalog.unknown)
         for start in range(0, len(objects), FETCH_IDS_MAX):
             some = objects[start : start + FETCH_IDS_MAX]
@@ -226,14 +229,13 @@ class Referrers:
             found = await self._surveyed(entities, asked, live.roots)
             again = self._kernel.clock.seconds() + UNREAD_SECONDS
             for object, (table, outside) in zip(some, found, strict=True):
-                if outside.unread:
-                    has_gaps = True
-                    if object not in catalog.outsiders:
-                        _complain(table, outside)
+                gaps.update(outside.unread)
+                if outside.unread and object not in catalog.outsiders:
+                    _complain(table, outside)
                 until = again if outside.unread else float("inf")
                 known = msgspec.structs.replace(table, is_doubted=False)
                 catalog.learn(object, Outsider(known, outside, until))
-        return has_gaps
+        return gaps
 
     async def _surveyed(
         self, entities: Sequence[TableEntity], asked: Sequence[Surveyed], roots: Roots

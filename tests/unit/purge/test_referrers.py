@@ -1,7 +1,9 @@
 """Which tables refer to files outside of their places, and how little is read to know it."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 
+import msgspec
 import pytest
 
 from headgate.catalog.ports import Roots
@@ -27,13 +29,17 @@ class Surveyor:
         """Names of the folders of the tables that were read."""
         self.outside: dict[str, Outside] = {}
         self.is_down = False
+        self.while_read: Callable[[], Awaitable[None]] | None = None
 
     async def survey(self, tables: Sequence[Surveyed], roots: Roots) -> list[Outside]:
         if self.is_down:
             raise StorageUnavailable("it is down")
         names = [_name(table) for table in tables]
         self.asked += names
-        return [self.outside.get(name, Outside()) for name in names]
+        found = [self.outside.get(name, Outside()) for name in names]
+        if self.while_read is not None:
+            await self.while_read()
+        return found
 
     async def shared(
         self, referrers: Sequence[Referrer], roots: Roots, paths: Sequence[str]
@@ -77,8 +83,8 @@ async def referring(node: Node) -> Referring:
     return Referring(node, opened.realm.id, opened.catalog.id)
 
 
-async def commit(node: Node, name: str) -> None:
-    body = {"updates": [{"action": "set-properties", "updates": {"x": "y"}}]}
+async def commit(node: Node, name: str, value: str = "y") -> None:
+    body = {"updates": [{"action": "set-properties", "updates": {"x": value}}]}
     answer = await node.send("POST", f"namespaces/a/tables/{name}", {"requirements": [], **body})
     assert answer.status == 200, answer
 
@@ -192,6 +198,40 @@ async def test_what_could_not_be_read_is_looked_for_again(
 
     assert await referring.look() == ["one"]
     assert caplog.text.count("file:/lost") == 1
+
+
+async def test_a_damaged_table_that_changes_all_the_time_does_not_hold_up_a_look(
+    referring: Referring,
+) -> None:
+    """What it lost may have moved by the first change, but not by all that follow."""
+    await referring.node.table("one")
+    referring.surveyor.outside = {"one": msgspec.structs.replace(into(PLACE), unread=("/lost",))}
+
+    async def change() -> None:
+        await commit(referring.node, "one", str(len(referring.surveyor.asked)))
+
+    referring.surveyor.while_read = change
+    async with asyncio.timeout(10):
+        assert await referring.look() == ["one"]
+
+    assert referring.read() == ["one", "one"]
+
+
+async def test_what_a_changed_table_was_missing_is_looked_for_where_it_is_now(
+    referring: Referring,
+) -> None:
+    """Its files went away while they were read, as it does not need them any more."""
+    await referring.node.table("one")
+    referring.surveyor.outside = {"one": Outside(unread=("/moved",))}
+
+    async def move() -> None:
+        if referring.surveyor.outside["one"].unread:
+            await commit(referring.node, "one")
+            referring.surveyor.outside = {"one": into(PLACE)}
+
+    referring.surveyor.while_read = move
+
+    assert await referring.look() == ["one"]
 
 
 async def test_a_storage_that_is_down_is_asked_again(referring: Referring) -> None:
