@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.pipelines.zips import forget_zips
 from headgate.storage.listing import Listing, Looked
+from headgate.storage.places import is_location
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,10 +86,10 @@ class Finder:
         """The orphans among files: their keys, sizes and times."""
         for key, size, modified in files:
             owner = self._places.owner_of(key)
-            if owner is None or owner.kept:
+            path = "" if owner is None else self._places.location_of(key)
+            if owner is None or owner.kept or not is_location(path):
                 self.kept += 1
                 continue
-            path = self._places.location_of(key)
             if size is None or modified is None:
                 looked = self._listing.look(path)
             else:

@@ -63,7 +63,8 @@ class Keys:
         return f"{place}/"
 
     def _odd(self, location: str) -> str:
-        """Of what nobody should write. A segment `..` is followed, as a disk does; what is no
+        """Of what nobody should write. A segment `..` is followed, as a disk does; a name in an
+        object store may be odd and still be listed, so there it is taken literally. What is no
         location at all is as it is, and equals nothing that can be listed."""
         for spelling in (location, _without_dots(location)):
             with suppress(InvalidInput):
@@ -72,7 +73,8 @@ class Keys:
                     return str(place)
                 *above, name = place.segments
                 return self._prefix(place._replace(segments=tuple(above))) + name
-        return location
+        root, mark, path = _parted(location)
+        return f"{self.prefix(root)}{path}" if mark and self.prefix(root) else location
 
     def _real_folder(self, path: str) -> str:
         """Where a folder is without links, by one look at each folder."""
@@ -86,6 +88,13 @@ class Keys:
                 self._real.clear()
             self._real[path] = found
         return found
+
+
+def _parted(location: str) -> tuple[str, str, str]:
+    """The store that a location names, a slash, and all that follows."""
+    scheme, mark, rest = location.partition("://")
+    bucket, slash, path = rest.partition("/")
+    return f"{scheme}{mark}{bucket}", slash if mark else "", path
 
 
 def _without_dots(location: str) -> str:

@@ -16,7 +16,7 @@ from headgate.errors import Forbidden
 from headgate.storage.failures import translated as translated_objects
 from headgate.storage.local_files import ABSENT, location_of, path_of
 from headgate.storage.local_files import translated as translated_files
-from headgate.storage.places import Place, parse, place_within
+from headgate.storage.places import Place, is_location, parse, place_within
 from headgate.storage.stores import Store, Stores
 from headgate.storage.worker_files import WorkerFiles
 
@@ -59,13 +59,16 @@ class Listing:
         self._stores = Stores(where.options, SystemClock())
 
     def folders(self, location: str) -> list[str]:
-        """The folders in a place; none if it seems to have many files and nothing else."""
+        """The folders in a place; none if it seems to have many files and nothing else. Those that
+        have no location are left out, and so is all that is in them."""
         place = self._checked(location)
         if place.kind == "file":
             with translated_files(place):
-                found = _local_folders(path_of(place))
-            return [f"{location.rstrip('/')}/{name}" for name in found]
-        return [place.location(path) for path in self._object_folders(place)]
+                names = _local_folders(path_of(place))
+            found = [f"{location.rstrip('/')}/{name}" for name in names]
+        else:
+            found = [place.location(path) for path in self._object_folders(place)]
+        return [one for one in found if is_location(one)]
 
     def files(self, location: str, *, deep: bool) -> Iterator[Listed]:
         """The files in a place; if it is deep, also all in its folders."""

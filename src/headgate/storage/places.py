@@ -6,6 +6,7 @@ Clients take locations literally: `%20` and `+` are not decoded, as in Iceberg's
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from headgate.errors import InvalidInput
 from headgate.limits import LOCATIONS_KNOWN_MAX
 from headgate.model.locations import place_of
 
@@ -46,6 +47,15 @@ def parse(location: str) -> Place:
     bucket = authority.partition("@")[0]
     account = meant.authority.partition("@")[2].partition(".")[0]
     return Place(KINDS[meant.scheme], f"{scheme}://{authority}/", bucket, account, path)
+
+
+def is_location(text: str) -> bool:
+    """Whether it can be opened. Stores have names that some client could take for other ones."""
+    try:
+        parse(text)
+    except InvalidInput:
+        return False
+    return True
 
 
 def place_within(here: Place, above: Place) -> bool:

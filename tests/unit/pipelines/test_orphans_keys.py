@@ -26,6 +26,7 @@ AZURE = "abfs://c@account.blob.core.windows.net/x"
         (AZURE, "wasbs://c@account.dfs.core.windows.net/x"),
         ("/no/a/../x", "/no/x"),
         ("s3://b/a/../x", "s3://b/x"),
+        ("s3a://B/part=a%2F./x", "s3://b/part=a%2F./x"),
     ],
 )
 def test_one_file_has_one_key(one: str, other: str) -> None:
@@ -56,6 +57,14 @@ def test_keys_are_what_the_catalog_compares(root: str, parts: list[str]) -> None
         return
 
     assert Keys().of(location) == known
+
+
+@pytest.mark.parametrize("name", ["part=a%2F./x", "part=a%2F..%2Fb/x", "plain/x", "%2E"])
+def test_what_a_bucket_lists_has_the_key_that_a_table_names_it_by(name: str) -> None:
+    """A listing tells names as they are, also those that nobody could choose for a table."""
+    listed = Keys().prefix("s3://b") + name
+
+    assert {Keys().of(f"{scheme}://b/{name}") for scheme in ("s3", "s3a", "S3N")} == {listed}
 
 
 def test_what_is_no_location_is_a_key_of_its_own() -> None:

@@ -73,6 +73,29 @@ def test_all_files_are_listed_once_and_links_are_not_followed(tmp_path: Path) ->
     assert names_in(tmp_path / "w") == ["a/b/c/d/e/f", "a/b/z%20 é", "a/y", "x"]
 
 
+def test_what_has_no_location_stops_nobody_and_is_no_orphan(tmp_path: Path) -> None:
+    """A partition of the value `a/.` has such a folder, and what a table names in it is its own."""
+    write(tmp_path / "w", "x", "p=a%2F./y", "deep/p=a%2F./z", "a%2F..")
+    root = str(tmp_path / "w")
+    finder = Finder(Terms(at(root), Places([root], []), 1 << 45))
+    rows = listed(at(root), [root])
+
+    found = list(finder.find((row["key"], row["size"], row["modified"]) for row in rows))
+
+    assert [orphan.path for orphan in found] == [f"{root}/x"]
+
+
+def test_odd_objects_are_no_orphans() -> None:
+    """They are listed by their literal names, and could not be opened."""
+    finder = Finder(Terms(at("s3://b/wh"), Places(["s3://b/wh"], []), 5_000))
+    names = ("p=a%2F./x", "x")
+
+    found = list(finder.find((f"s3://b/wh/{name}", 7, 1) for name in names))
+
+    assert [orphan.path for orphan in found] == ["s3://b/wh/x"]
+    assert finder.kept == 1
+
+
 def test_many_files_without_folders_are_not_looked_through_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
