@@ -1,7 +1,9 @@
-"""The commits of a pointer that are kept, and the two whose contents are: the current one, and the
-one that was current when the grace began."""
+"""The commits of a pointer that are kept, and the three whose contents are: the current one, the
+one that was current when the grace began, and the one that was being made then."""
 
 from array import array
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from headgate.errors import CorruptRow
@@ -21,9 +23,13 @@ class KeptHeads(NamedTuple):
     now: Head | None
     """None if there was no commit yet."""
     before: Head | None
-    """The newest one that is older than the grace; None if that is the current one, or is cut.
+    """The newest one that is older than the grace; None if that is the current one, or is cut."""
+    after: Head | None
+    """The oldest one that is not; None if that is the current one, or there is none.
 
-    Whatever an entry referred to at any time since is young itself, or this one refers to it.
+    What a commit stores is older than the commit itself, so this one may have brought what is older
+    than the grace. Later ones began after it was made: whatever an entry referred to at any time
+    since is young itself, or one of these three refers to it.
     """
 
 
@@ -32,7 +38,7 @@ async def kept_heads(store: Store, pointer: Pointer, cutoff_ms: int) -> KeptHead
     tail."""
     ids = array("q")
     if pointer.value == EMPTY:
-        return KeptHeads(ids, None, None)
+        return KeptHeads(ids, None, None, None)
     now = await _read(store, pointer.realm, pointer.value)
     if now is None:
         raise CorruptRow(
@@ -41,16 +47,21 @@ async def kept_heads(store: Store, pointer: Pointer, cutoff_ms: int) -> KeptHead
             fix="Restore the database from a backup",
         )
     ids.append(pointer.value)
-    before = pointer.value if time_ms(pointer.value) < cutoff_ms else EMPTY
+    young = _young(ids, cutoff_ms)
     head: Head | None = now
     while head is not None and head.tail:
+        if young == len(ids):
+            young += _young(head.tail, cutoff_ms)
         ids.extend(head.tail)
-        if before == EMPTY:
-            before = next((id for id in head.tail if time_ms(id) < cutoff_ms), EMPTY)
         head = await _read(store, pointer.realm, head.tail[-1])
-    if before in {EMPTY, pointer.value}:
-        return KeptHeads(ids, now, None)
-    return KeptHeads(ids, now, await _read(store, pointer.realm, before))
+    around = [ids[at] if 0 < at < len(ids) else EMPTY for at in (young, young - 1)]
+    before, after = [await _read(store, pointer.realm, id) if id else None for id in around]
+    return KeptHeads(ids, now, before, after)
+
+
+def _young(ids: Sequence[int], cutoff_ms: int) -> int:
+    """How many of these, the newest first, are not older than the grace."""
+    return sum(1 for _ in takewhile(lambda one: time_ms(one) >= cutoff_ms, ids))
 
 
 async def _read(store: Store, realm: str, id: int) -> Head | None:

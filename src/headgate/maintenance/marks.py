@@ -1,7 +1,7 @@
 """Marks: the ids of all that the heads of a pointer lead to.
 
-Pages that both contents of a pointer share are walked once. Nothing is kept in memory but the ids
-of pages; what was found goes out in pieces.
+Pages that contents of a pointer share are walked once. Nothing is kept in memory but the ids of
+pages; what was found goes out in pieces.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ def outline(
     """
     realm, name = pointer.realm, pointer.name
     found = Outline(array("q", kept.ids), [])
-    for head in filter(None, (kept.now, kept.before)):
+    for head in filter(None, (kept.now, kept.before, kept.after)):
         found.ids.extend(references.of_marks(realm, name, head.marks))
         for index in head.roots:
             refers = references.of_index(realm, name, index)

@@ -2,7 +2,7 @@
 
 The order is what makes it safe. First the time is fixed: whatever is younger than the grace before
 it is left alone. Then the list of realms is read, then their pointers, then all that these lead to,
-now and at the beginning of the grace. Only then rows are scanned. A row that is old and that
+now and about the beginning of the grace. Only then rows are scanned. A row that is old and that
 nothing led to at either time is dead, and what is dead never lives again; so it does no harm if a
 run takes long, is killed, or runs beside another.
 """

@@ -130,3 +130,28 @@ async def test_defect_7_the_grace_is_measured_from_the_loss_of_the_last_referenc
     assert late.counts.rows_deleted >= len(things) + len(pages)
     assert await store.ids() == set()
     assert not pages & await store.ids("page")
+
+
+async def test_defect_7_what_a_commit_brought_that_was_being_made_when_the_grace_began(
+    store: Sweeper,
+) -> None:
+    """It is a little older than the grace, and its commit is not: it is kept as long as others."""
+    await store.put(b"first")
+
+    def attempt(draft: Draft) -> int:
+        id = draft.stage(Thing("slow"))
+        store.rig.clock.advance(2_000)  # as if pages had to be fetched
+        draft.index(THINGS).put(b"slow", id.to_bytes(8, "big"))
+        return id
+
+    slow = await store.realm.commit(POINTER, attempt)
+    store.rig.clock.advance(1)
+    await store.put(b"next")
+    await store.rig.pass_time(HOUR_MS - 2_000)
+    await store.remove(b"slow")
+    await store.sweep(grace_ms=HOUR_MS)
+
+    assert slow in await store.ids()
+    await store.rig.pass_time(HOUR_MS + 2_000)
+    await store.sweep(grace_ms=HOUR_MS)
+    assert slow not in await store.ids()
