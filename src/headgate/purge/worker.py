@@ -116,7 +116,7 @@ def survey(factory: bytes, roots: bytes, asked: bytes) -> Iterator[bytes]:
     files = cast("Files", open_files(factory))
     where = msgspec.msgpack.decode(roots, type=Roots)
     tables = msgspec.msgpack.decode(asked, type=list[Surveyed])
-    threads = ThreadPoolExecutor(PLANNING_READS_AHEAD)
+    threads = ThreadPoolExecutor(PLANNING_READS_AHEAD, initializer=step_back)
     try:
         for found in [threads.submit(look, table, where, files) for table in tables]:
             yield from _alive(found)
@@ -131,7 +131,7 @@ def shared(factory: bytes, roots: bytes, asked: bytes, paths: bytes) -> Iterator
     where = msgspec.msgpack.decode(roots, type=Roots)
     referrers = msgspec.msgpack.decode(asked, type=list[Referrer])
     wanted = msgspec.msgpack.decode(paths, type=list[str])
-    with ThreadPoolExecutor(1) as thread:
+    with ThreadPoolExecutor(1, initializer=step_back) as thread:
         found = thread.submit(shared_by, referrers, where, files, wanted)
         yield from _alive(found)
         yield msgspec.msgpack.encode(found.result())

@@ -1,14 +1,17 @@
 """What a table refers to outside of its own places, found on a disk."""
 
+import os
+import pickle
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from headgate.errors import StorageUnavailable
 from headgate.model.locations import index_key
-from headgate.purge import surveying
+from headgate.purge import surveying, worker
 from headgate.purge.surveying import shared_by, survey
 from headgate.purge.surveyor import Outside, Referrer, Surveyed
 from headgate.storage.options import StorageOptions
@@ -299,3 +302,25 @@ def test_a_table_that_changed_is_stale(tmp_path: Path) -> None:
     )
 
     assert told.is_stale
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="elsewhere the whole process steps back")
+def test_reading_other_tables_leaves_the_cores_to_those_who_want_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first purge may read a whole catalog while a server answers beside it."""
+    policies: list[int] = []
+
+    def note(*_: object) -> None:
+        policies.append(os.sched_getscheduler(0))
+
+    monkeypatch.setattr(worker, "look", note)
+    monkeypatch.setattr(worker, "shared_by", note)
+    files = pickle.dumps(WorkerFiles(StorageOptions(), (str(tmp_path),)))
+    asked = [surveyed(DroppedTable(tmp_path))]
+    roots, tables, nothing = map(msgspec.msgpack.encode, ((str(tmp_path),), asked, []))
+
+    assert list(worker.survey(files, roots, tables))
+    assert list(worker.shared(files, roots, nothing, nothing))
+
+    assert policies == [os.SCHED_IDLE, os.SCHED_IDLE]
