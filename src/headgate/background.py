@@ -112,7 +112,7 @@ async def open_background(
     workers = Workers(runner, claims, chance(), [draining.make_one])
     stack.push_async_callback(workers.close)
     promised = PurgeTerms(selection.name, settings[names.PURGE_GRACE_PERIOD])
-    outwork = _outwork(stages, children, storage, events)
+    outwork = _outwork(stages, events)
     stack.push_async_callback(outwork.close)
     service = PurgeService(workers, promised)
     return Background(service, workers, stages, queue, outwork, sizer)
@@ -131,19 +131,17 @@ async def _driver(
     return pool, partial(WorkerFiles, storage_options(settings)), options
 
 
-def _outwork(stages: Stages, children: Children, storage: Storage, events: EventBus) -> Outwork:
+def _outwork(stages: Stages, events: EventBus) -> Outwork:
     """What lets programs outside of this process work on jobs."""
-    kernel, queue, terms = stages.kernel, stages.queue, stages.terms
+    terms = stages.terms
 
     def runner(deleter: Deleting) -> Runner:
-        outside = Stages(kernel, queue, storage, children._replace(deleter=deleter), terms)
-        outside.counters = stages.counters
-        return Runner(outside, events, chance(), built_in=WITH_SPARK)
+        return Runner(stages.with_deleter(deleter), events, chance(), built_in=WITH_SPARK)
 
     def new_token() -> str:
         return f"{entropy():x}{entropy():x}"
 
-    claims = Claims(kernel, terms, f"{events.server} for a program outside")
+    claims = Claims(stages.kernel, terms, f"{events.server} for a program outside")
     return Outwork(claims, runner, terms.lease_ms / 1_000, new_token)
 
 

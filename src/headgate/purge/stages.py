@@ -4,6 +4,7 @@ stage, and what lies elsewhere is taken by a commit and deleted here."""
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -158,9 +159,15 @@ class Stages:
         self.kernel = kernel
         self.queue = queue
         self._storage = storage
-        self._deleter = children.deleter
+        self.deleter = children.deleter
         self._referrers = Referrers(kernel, children.surveyor)
         self.terms = terms
+
+    def with_deleter(self, deleter: Deleting) -> "Stages":
+        """The same with somebody else who deletes: what is known of other tables is shared."""
+        other = copy(self)
+        other.deleter = deleter
+        return other
 
     async def run(self, live: LiveJob, attempt: Attempt, fence: Path) -> None:
         """Delete all files of a table; `StorageUnavailable` if some are left."""
@@ -236,7 +243,7 @@ class Stages:
             stage=stage,
             threads=self.terms.delete_threads,
         )
-        async with aclosing(self._deleter.run(task, fence)) as steps:
+        async with aclosing(self.deleter.run(task, fence)) as steps:
             async for progress in steps:
                 if progress.is_stale:
                     self._referrers.doubt(live._replace(roots=ground.roots), ground.referrers)

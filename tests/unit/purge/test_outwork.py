@@ -1,11 +1,12 @@
 """Jobs that another program does, by reports to the server."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import count
 
 import pytest
 
+from headgate.catalog.ports import Roots
 from headgate.errors import Conflict
 from headgate.purge.claims import Claims
 from headgate.purge.deleter import Progress
@@ -16,6 +17,7 @@ from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
 from headgate.purge.stages import Children, Deleting, Stages
 from headgate.purge.steering import Steering
+from headgate.purge.surveyor import Outside, Surveyed
 from headgate.testing.kernels import turns
 from headgate.workers.frames import Failure
 from tests.unit.catalog.lakes import Node, World
@@ -34,8 +36,23 @@ async def purging(node: Node) -> Purging:
     return Purging(node, JobTerms(worker_threads=0))
 
 
+class Counting(Unrelated):
+    """Counts the tables that were read."""
+
+    read = 0
+
+    async def survey(self, tables: Sequence[Surveyed], roots: Roots) -> list[Outside]:
+        self.read += len(tables)
+        return await super().survey(tables, roots)
+
+
 @pytest.fixture
-async def outworks(purging: Purging) -> AsyncIterator[Outworks]:
+def surveyor() -> Counting:
+    return Counting()
+
+
+@pytest.fixture
+async def outworks(purging: Purging, surveyor: Counting) -> AsyncIterator[Outworks]:
     """Makes the part of a server that programs speak to, with a lease of so many seconds."""
     node, made = purging.node, list[Outwork]()
     numbers = count()
@@ -43,10 +60,11 @@ async def outworks(purging: Purging) -> AsyncIterator[Outworks]:
     def tokens() -> str:
         return f"token {next(numbers)}"
 
+    children = Children(purging.deleter, surveyor)
+    stages = Stages(node.kernel, Queue(node.kernel), node.storage, children, TERMS)
+
     def runner(deleter: Deleting) -> Runner:
-        children = Children(deleter, Unrelated())
-        stages = Stages(node.kernel, Queue(node.kernel), node.storage, children, TERMS)
-        return Runner(stages, node.events, lambda: 0.5)
+        return Runner(stages.with_deleter(deleter), node.events, lambda: 0.5)
 
     def make(lease_seconds: float) -> Outwork:
         made.append(Outwork(Claims(node.kernel, TERMS, "host:1"), runner, lease_seconds, tokens))
@@ -105,6 +123,20 @@ async def test_a_job_is_claimed_once(purging: Purging, outwork: Outwork) -> None
         await outwork.claim(live)
     with pytest.raises(Conflict, match="not worked on with this token"):
         await outwork.tell(live.id, Report("made up", 1))
+
+
+async def test_what_is_known_of_other_tables_is_known_for_all_programs(
+    purging: Purging, outwork: Outwork, surveyor: Counting
+) -> None:
+    """They are read for the first one, and stay the same."""
+    for name in ("u", "v"):
+        await purging.node.table(name)
+    jobs = [await purging.drop(name) for name in ("s", "t")]
+
+    claimed = [await outwork.claim(live) for live in jobs]
+
+    assert all(one.order.task is not None for one in claimed)
+    assert surveyor.read == 2
 
 
 async def test_what_a_program_cannot_delete_is_on_the_ledger(

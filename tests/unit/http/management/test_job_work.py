@@ -76,10 +76,11 @@ async def purging(node: Node) -> Purging:
 async def program(purging: Purging) -> AsyncIterator[Program]:
     node, terms = purging.node, JobTerms()
 
+    children = Children(purging.deleter, Unrelated())
+    stages = Stages(node.kernel, Queue(node.kernel), node.storage, children, terms)
+
     def runner(deleter: Deleting) -> Runner:
-        children = Children(deleter, Unrelated())
-        stages = Stages(node.kernel, Queue(node.kernel), node.storage, children, terms)
-        return Runner(stages, node.events, lambda: 0.5)
+        return Runner(stages.with_deleter(deleter), node.events, lambda: 0.5)
 
     pool = WorkerPool(WORKER)
     outwork = Outwork(Claims(node.kernel, terms, "host:1"), runner, 60.0, lambda: "token")
