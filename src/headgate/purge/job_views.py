@@ -2,7 +2,7 @@
 
 import msgspec
 
-from headgate.catalog.purging import LiveJob, PurgeJob
+from headgate.catalog.purging import LiveJob, PurgeJob, can_come_back
 from headgate.purge.jobs import JobRow, State, new_row
 
 _MS_PER_SECOND = 1_000
@@ -135,7 +135,7 @@ def summary(whole: JobView) -> JobSummary:
 
 def _can_undrop(job: PurgeJob, row: JobRow) -> bool:
     is_open = row.state in {State.PENDING, State.RUNNING, State.DEAD_LETTER}
-    return bool(is_open and job.object and job.not_before_ms and not job.begun)
+    return is_open and can_come_back(job)
 
 
 def _rate(row: JobRow) -> float:
