@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headgate.clock import SystemClock
-from headgate.errors import Conflict, HeadgateError, InvalidInput, LeaseLost, NotFound
+from headgate.errors import (
+    Conflict,
+    HeadgateError,
+    InvalidInput,
+    LeaseLost,
+    NotFound,
+    StorageUnavailable,
+)
 from headgate.pipelines.purge_work import PATH, Work, claim
 from headgate.purge.deleter import Deleter, Progress
 from headgate.purge.fence import new_fence
@@ -135,8 +142,8 @@ class Purge:
         began = clock.seconds()
         try:
             claimed = claim(self._server, self._job.id)
-        except Conflict as error:
-            return self._done(TAKEN, error.why)
+        except (Conflict, NotFound) as error:  # who else did it may be done by now
+            return self._done(TAKEN, error.why or error.what)
         with new_fence(clock) as fence:
             fence.extend(began + claimed.silence_seconds)
             work = Work(self._server, self._job.id, claimed, fence)
@@ -188,7 +195,7 @@ def _sizes(server: Server, job: str) -> Sizes | None:
     """How many files a job is about; None if its metadata cannot be read, as its purge will say."""
     try:
         return msgspec.convert(server.get(f"{PATH}/{job}/files"), Sizes)
-    except (NotFound, InvalidInput):
+    except (NotFound, InvalidInput, StorageUnavailable):
         return None
 
 
