@@ -96,15 +96,15 @@ class Catalog:
     def replace(self, changes: Changes) -> None:
         """Take over what changed."""
         waiting = (self.waiting - changes.recalled) | changes.waiting
-        left = (changes.gone | self.waiting) - changes.come - waiting
+        left = (changes.gone | self.waiting).difference(changes.come, waiting)
         self.plain -= left
         self.unknown -= left
         self.doubted -= left
         for object in left:
             self.outsiders.pop(object, None)
         self.waiting = waiting
-        new = changes.come | waiting
-        self.unknown |= {one for one in new if not self._knows(one)}
+        for new in (changes.come, waiting):
+            self.unknown |= new.difference(self.plain, self.outsiders)
 
     def learn(self, object: int, one: Outsider) -> None:
         """Take over what a table refers to."""
@@ -127,9 +127,6 @@ class Catalog:
         doubted = {object for object, one in self.outsiders.items() if one.table in tables}
         self.doubted |= doubted
         self.unknown |= doubted
-
-    def _knows(self, object: int) -> bool:
-        return object in self.plain or object in self.outsiders
 
 
 class Referrers:
@@ -218,7 +215,7 @@ class Referrers:
     async def _read(self, catalog: Catalog, head: HeadView, live: LiveJob) -> set[str]:
         """Read the tables that are not known; those of their files that are gone or damaged."""
         gaps: set[str] = set()
-        objects = sorted(catalog.unknown)
+        objects = list(catalog.unknown)  # in no order: a million would hold up the loop
         for start in range(0, len(objects), FETCH_IDS_MAX):
             some = objects[start : start + FETCH_IDS_MAX]
             entities = await self._entities(head, some)
