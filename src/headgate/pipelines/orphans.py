@@ -33,6 +33,7 @@ from headgate.pipelines.orphans_report import check_report, report_file
 from headgate.pipelines.orphans_spool import Spool, spool
 from headgate.pipelines.orphans_survey import (
     check_rights,
+    doubt_of,
     other_catalogs,
     owners_of,
     places_to_list,
@@ -73,6 +74,7 @@ class LeftOut(msgspec.Struct, frozen=True):
 
     place: str
     table: str
+    """Empty for what lies there and in the place of no table."""
     why: str
 
 
@@ -176,11 +178,13 @@ class _Search:
         for root in self._options.below or (catalog.location,):
             asyncio.run(StorageFiles(self._storage, roots).check_store(root))
         owners = [*owners_of(subjects, seen.states), *other_catalogs(self._server, catalog.name)]
-        terms = Terms(where, Places(roots, owners), before_ms)
+        doubt = doubt_of(subjects, seen.states)
+        terms = Terms(where, Places(roots, owners, doubt), before_ms)
         with spool() as found:
             spared = self._find(terms, references, roots, found)
             references.let_go()
             account = self._settle(terms, seen, roots, found)
+        owners += [Owner(root, kept=doubt) for root in roots]
         return self._summary(account, terms, roots, spared, owners)
 
     def _find(

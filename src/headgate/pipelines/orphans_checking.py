@@ -15,7 +15,7 @@ import msgspec
 from headgate.pipelines.orphans_places import Owner, Places
 from headgate.pipelines.orphans_references import find_references
 from headgate.pipelines.orphans_subjects import PURGE, State, States, Subject
-from headgate.pipelines.orphans_survey import owners_of, subjects_of
+from headgate.pipelines.orphans_survey import doubt_of, owners_of, subjects_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,7 +93,8 @@ class Checking:
             keys = orphans["key"]
             if any(not state.is_same for state in again.states.values()):
                 keys = self._without(orphans, again.hashes)
-            places = Places(roots, seen.owners(now, again.states))
+            doubt = doubt_of(now, seen.merged(now, again.states))
+            places = Places(roots, seen.owners(now, again.states), doubt)
             left = [key for key in keys.to_pylist() if not _is_kept(places, key)]
             return orphans.filter(pc.is_in(orphans["key"], pa.array(left, pa.string())))
         finally:

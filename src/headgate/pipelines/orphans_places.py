@@ -19,11 +19,15 @@ class Owner(NamedTuple):
 
 
 class Places:
-    """Finds owners. It is sent to executors."""
+    """Finds owners. It is sent to executors.
 
-    def __init__(self, roots: Iterable[str], owners: Iterable[Owner]) -> None:
+    With a doubt, which a table raises of which not all files are known, what lies in nobody's
+    place is kept: it may be that table's.
+    """
+
+    def __init__(self, roots: Iterable[str], owners: Iterable[Owner], doubt: str = "") -> None:
         keys = Keys()
-        self._roots = {keys.of_folder(root): Owner(root) for root in roots}
+        self._roots = {keys.of_folder(root): Owner(root, kept=doubt) for root in roots}
         self._owners = {keys.of_folder(owner.place): owner for owner in owners}
         self._folders: dict[str, Owner | None] = {}
 

@@ -99,8 +99,7 @@ def find_references(
         read = wanted.repartition(parts).mapInArrow(lambda some: read_manifests(files, some), READ)
         found = read.select("number", xxhash64("key").alias("hash"), "why").persist()
         for row in found.where("why is not null").collect():
-            state = states[row.number]
-            states[row.number] = msgspec.structs.replace(state, kept=state.kept or row.why)
+            states[row.number] = states[row.number].doubted(row.why)
         hashes = hashes.union(found.where("why is null").select("hash"))
         frames.append(found)
     named = {subjects[number].identity: state for number, state in states.items()}

@@ -64,11 +64,17 @@ class State(msgspec.Struct, frozen=True):
     places: tuple[str, ...] = ()
     kept: str = ""
     """Why nothing in its places is called an orphan; empty if things are."""
+    is_in_doubt: bool = False
+    """Not all that it refers to is known, wherever that lies."""
     manifests: int = 0
     files: int = 0
     """In manifests: about so many, as lists of these say, or their length."""
     is_same: bool = False
     """It is as it was seen before: nothing else is told."""
+
+    def doubted(self, why: str) -> "State":
+        """The same of a subject of which something cannot be read."""
+        return msgspec.structs.replace(self, kept=self.kept or why, is_in_doubt=True)
 
 
 class Files(NamedTuple):
@@ -175,7 +181,7 @@ class Walker:
             length += sum(found.sizes)
             yield Files(found.paths, found.sizes)
         files = max(walk.listed, length // MANIFEST_ENTRY_BYTES)
-        yield State(location, outline.places, _kept(walk), count, files)
+        yield State(location, outline.places, _kept(walk), bool(walk.unread), count, files)
 
 
 @dataclass(frozen=True)

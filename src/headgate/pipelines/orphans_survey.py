@@ -53,6 +53,16 @@ def owners_of(subjects: Iterable[Subject], states: States) -> Iterator[Owner]:
             yield from (Owner(place, str(one.name), state.kept) for place in state.places)
 
 
+def doubt_of(subjects: Iterable[Subject], states: States) -> str:
+    """Why what lies in nobody's place may be a table's all the same; empty if it cannot. A purge
+    takes away itself what leads to its files, and hurries for nobody."""
+    for one in subjects:
+        state = states.get(one.identity)
+        if state is not None and state.is_in_doubt and one.kind != PURGE:
+            return f"it may belong to {one.name}: {state.kept}"
+    return ""
+
+
 def other_catalogs(server: Server, catalog: str) -> list[Owner]:
     """Places of other catalogs, in which nothing is touched. The server lets none lie in another,
     but for this it is asked once more."""

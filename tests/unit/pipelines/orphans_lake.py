@@ -18,7 +18,7 @@ from headgate.pipelines.orphans_listing import divide, list_parts
 from headgate.pipelines.orphans_places import Places
 from headgate.pipelines.orphans_references import read_manifests, walk
 from headgate.pipelines.orphans_subjects import AnyStore, State, Subject
-from headgate.pipelines.orphans_survey import owners_of
+from headgate.pipelines.orphans_survey import doubt_of, owners_of
 from headgate.pipelines.server import LoadedTable, Server
 from headgate.storage.listing import Listing
 from headgate.storage.options import StorageOptions
@@ -83,7 +83,7 @@ class Lake:
         keys, states = references(cast("Server", self), subjects)
         roots = [str(self.folder)]
         where = WorkerFiles(StorageOptions(), tuple(roots))
-        places = Places(roots, owners_of(subjects, states))
+        places = Places(roots, owners_of(subjects, states), doubt_of(subjects, states))
         left = [row for row in listed(where, roots) if row["key"] not in keys]
         batch = pa.RecordBatch.from_pylist(left, schema=LISTED)
         packed = find(Terms(where, places, before_ms), [batch])
@@ -202,7 +202,7 @@ def references(
     for row in read:
         if row["why"] is not None:
             id = subjects[row["number"]].identity
-            states[id] = msgspec.structs.replace(states[id], kept=row["why"])
+            states[id] = states[id].doubted(row["why"])
     return {row["key"] for row in (*walked, *read) if row["key"] is not None}, states
 
 

@@ -28,6 +28,14 @@ def test_what_is_kept_comes_first() -> None:
     assert kept.kept == "another catalog's"
 
 
+def test_with_a_doubt_what_nobody_has_is_kept() -> None:
+    """A table that can be read has its own all the same."""
+    places = Places(["s3://b/wh"], [TABLE], "it may belong to main.a.x")
+
+    assert places.owner_of("s3://b/wh/t/x") == TABLE
+    assert places.owner_of("s3://b/wh/x") == Owner("s3://b/wh", kept="it may belong to main.a.x")
+
+
 def test_what_lies_below_no_root_is_nobodys() -> None:
     """Nothing of it is touched."""
     assert PLACES.owner_of("s3://b/other/x") is None

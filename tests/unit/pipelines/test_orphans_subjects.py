@@ -103,12 +103,15 @@ def test_where_garbage_is_not_collected_nothing_is_an_orphan(lake: Lake) -> None
 
 @pytest.mark.parametrize("name", ["snap-1.avro", "manifest"])
 @pytest.mark.parametrize("damage", ["gone", "cut", "rubbish"])
-def test_a_table_that_cannot_be_read_keeps_all_that_lies_in_its_place(
+def test_a_table_that_cannot_be_read_keeps_what_may_be_its_own(
     lake: Lake, name: str, damage: str
 ) -> None:
-    """What is in doubt is no orphan, and the reason is told."""
-    orphan = lake.write(lake.folder / "elsewhere" / "orphan")
+    """All in its place and all in nobody's, where it may have files too. What is in doubt is no
+    orphan, and the reason is told; other tables have theirs."""
+    lake.add("other", 2, STEPS, SPELLINGS[0])
+    orphan = lake.write(lake.folder / "other" / "data" / "orphan")
     lake.write(lake.folder / "t" / "data" / "orphan")
+    lake.write(lake.folder / "elsewhere" / "orphan")
     file = next(lake.folder.glob(f"t/{name}*"))
     data = file.read_bytes()
     file.unlink()
@@ -118,6 +121,7 @@ def test_a_table_that_cannot_be_read_keeps_all_that_lies_in_its_place(
     found, state = lake.orphans(), state_of(lake, Subject("table", TABLE))
 
     assert found == {orphan}
+    assert state.is_in_doubt
     assert file.name in state.kept
     assert "cannot be read" in state.kept
 

@@ -11,6 +11,7 @@ from headgate.pipelines.orphans_places import Owner
 from headgate.pipelines.orphans_subjects import State, Subject
 from headgate.pipelines.orphans_survey import (
     check_rights,
+    doubt_of,
     other_catalogs,
     places_to_list,
     subjects_of,
@@ -100,6 +101,15 @@ def test_nothing_in_places_of_other_catalogs_is_an_orphan() -> None:
     found = other_catalogs(cast("Server", Told()), "main")
 
     assert found == [Owner("s3://other/wh", "catalog other", "it belongs to another catalog")]
+
+
+def test_only_a_table_makes_one_doubt_whose_a_file_is() -> None:
+    """What a purge deletes leads to nothing in the end, and that is as it should be."""
+    table, _, purge = SUBJECTS
+    states = {one.identity: STATES[one.identity].doubted("x is missing") for one in SUBJECTS}
+
+    assert doubt_of([purge], states) == doubt_of(SUBJECTS, STATES) == ""
+    assert doubt_of([purge, table], states) == "it may belong to main.a.t: x is missing"
 
 
 def test_all_places_of_a_catalog_are_listed() -> None:
