@@ -5,7 +5,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from headgate.errors import HeadgateError, NamespaceNotFound, TableNotFound, Unavailable
+from headgate.errors import (
+    HeadgateError,
+    NamespaceNotFound,
+    NotAuthenticated,
+    StorageUnavailable,
+    TableNotFound,
+    Unavailable,
+)
 from headgate.pipelines.sending import KINDS, own_kind
 
 WORDS_CHARS_MAX = 500
@@ -68,6 +75,12 @@ def spoken(text: str) -> HeadgateError:
         if kind is not None:
             return kind(shortened(words))
     return HeadgateError("Spark failed", why=words_of(text), fix="--debug shows all that it says")
+
+
+def is_of_table(error: HeadgateError) -> bool:
+    """Whether other tables may fare better than the one that it was met with."""
+    is_general = isinstance(error, NotAuthenticated | Unavailable)
+    return isinstance(error, StorageUnavailable) or not is_general
 
 
 def words_of(text: str) -> str:

@@ -8,8 +8,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from headgate.errors import HeadgateError, TableNotFound
+from headgate.errors import HeadgateError, NamespaceNotFound, TableNotFound
 from headgate.pipelines.appends import arrow_table
+from headgate.pipelines.failures import is_of_table
 from headgate.pipelines.inventory_facts import COLUMNS, Metadata, facts_of
 from headgate.pipelines.names import TableName
 from headgate.pipelines.server import Server
@@ -63,14 +64,19 @@ def measuring(
 
 
 def measure(server: Server, table: TableName, run: Run) -> dict[str, Any] | None:
-    """The row of a table; None if it was dropped meanwhile."""
+    """The row of a table; None if it was dropped meanwhile. What would be said of all tables, as
+    that the server does not answer, is said of none: the task fails, and is tried again."""
     row = {**_EMPTY, **_named(server, table, run)}
     try:
         loaded = server.load(table)
         metadata = msgspec.json.decode(loaded.metadata, type=Metadata)
-    except TableNotFound:
+    except (TableNotFound, NamespaceNotFound):
         return None
-    except (HeadgateError, msgspec.MsgspecError) as error:
+    except HeadgateError as error:
+        if not is_of_table(error):
+            raise
+        return {**row, "problem": str(error)}
+    except msgspec.MsgspecError as error:
         return {**row, "problem": str(error)}
     facts = facts_of(metadata, run.time_ms, _created_ms(server, table))
     row |= msgspec.structs.asdict(facts)

@@ -14,13 +14,10 @@ from headgate.clock import Clock
 from headgate.errors import (
     Conflict,
     HeadgateError,
-    NotAuthenticated,
     NotFound,
     OutcomeUnknown,
-    StorageUnavailable,
-    Unavailable,
 )
-from headgate.pipelines.failures import translated
+from headgate.pipelines.failures import is_of_table, translated
 from headgate.pipelines.names import ALIAS, TableName, quoted
 from headgate.pipelines.reporting import Report
 from headgate.pipelines.server import Server
@@ -96,7 +93,7 @@ class Keeper:
         try:
             return work()
         except HeadgateError as error:
-            if not _is_of_table(error):
+            if not is_of_table(error):
                 raise
             if isinstance(error, NotFound):
                 return TableUpkeep(str(name), State.GONE)
@@ -156,7 +153,7 @@ class Keeper:
                 rows = spark.sql(call_statement(name, decision)).collect()
             done = msgspec.structs.replace(done, counts=_counts(rows))
         except HeadgateError as error:
-            if isinstance(error, NotFound) or not _is_of_table(error):
+            if isinstance(error, NotFound) or not is_of_table(error):
                 raise
             done = msgspec.structs.replace(
                 done, error=error.why or str(error), is_conflict=_is_conflict(error)
@@ -217,9 +214,3 @@ def _counts(rows: list["Row"]) -> dict[str, int]:
 def _is_conflict(error: HeadgateError) -> bool:
     """Whether a writer was faster, or may have been."""
     return isinstance(error, Conflict | OutcomeUnknown) or INVALIDATED in error.why
-
-
-def _is_of_table(error: HeadgateError) -> bool:
-    """Whether other tables may fare better."""
-    is_general = isinstance(error, NotAuthenticated | Unavailable)
-    return isinstance(error, StorageUnavailable) or not is_general
