@@ -6,21 +6,23 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
 from headgate.catalog.catalogs import bootstrap
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.polling import per_request
+from headgate.errors import LeaseLost
 from headgate.kernel.records import Row
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.maintenance import lease
 from headgate.maintenance.running import SPARK, Order, Running
 from headgate.maintenance.runs import Counts, Run
-from headgate.maintenance.views import State
+from headgate.maintenance.views import RunView, State, all_runs
 from headgate.pipelines import sweep
 from headgate.pipelines.reporting import Report
 from headgate.pipelines.session import SparkOptions
@@ -43,9 +45,6 @@ from tests.unit.catalog.lakes import (
     commit,
     set_properties,
 )
-
-if TYPE_CHECKING:
-    pass
 
 TABLES = 70  # so many names take pages of their own
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
@@ -101,11 +100,19 @@ async def swept_here(settings: Settings, *, is_dry: bool = False) -> Run:
         return await running.complete()
 
 
-def swept_by_spark(settings: Settings, *, is_dry: bool = False) -> SweepSummary:
-    """The same on the Spark of this test run."""
+def swept_by_spark(
+    settings: Settings, *, is_dry: bool = False, place: dict[str, str] | None = None
+) -> SweepSummary:
+    """The same on the Spark of this test run; executors may look for the store elsewhere."""
     order = Order(by="test", holder="test:2", engine=SPARK, grace_ms=0, is_dry=is_dry)
-    store = Store(partial(open_kernel, settings), place_of(settings))
+    store = Store(partial(open_kernel, settings), place or place_of(settings))
     return sweep.run(order, store, SparkOptions(), Report(is_quiet=True), SHARES)
+
+
+async def runs_of(settings: Settings) -> list[RunView]:
+    """The records of all sweeps."""
+    async with open_kernel(settings) as kernel:
+        return await all_runs(kernel)
 
 
 def counted(counts: Counts) -> tuple[int, ...]:
@@ -143,6 +150,49 @@ def test_the_end_is_that_of_a_sweep_in_one_process(tmp_path: Path) -> None:
     swept_by_spark(there)
 
     assert asyncio.run(rows_of(there)) == asyncio.run(rows_of(here))
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_fails_on_executors_is_in_the_record(tmp_path: Path) -> None:
+    """The run has ended, and nothing is deleted."""
+    settings = load(sets=[f"data={tmp_path / 'data'}"])
+    asyncio.run(fill(settings, tmp_path))
+    before = asyncio.run(rows_of(settings))
+    elsewhere = place_of(load(sets=[f"data={tmp_path / 'elsewhere'}"]))
+    summary = swept_by_spark(settings, place=elsewhere)
+    [run] = asyncio.run(runs_of(settings))
+
+    assert summary.state is run.state is State.FAILED
+    assert len(run.failures) == 1
+    assert run.failures[0].startswith("while marking: there is no store"), run.failures
+    assert asyncio.run(rows_of(settings)) == before
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_lost_lease_stops_what_executors_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would scan for minutes."""
+
+    def slow(_terms: object, _batches: object) -> Any:
+        time.sleep(300)
+        yield
+
+    async def rest(running: Running) -> None:
+        assert running._sweep is not None
+        if running._sweep.phase == "scanning":
+            raise LeaseLost("somebody else sweeps")
+
+    settings = load(sets=[f"data={tmp_path / 'data'}"])
+    asyncio.run(fill(settings, tmp_path))
+    before = asyncio.run(rows_of(settings))
+    monkeypatch.setattr(sweep, "scan", slow)
+    monkeypatch.setattr(Running, "_rest", rest)
+    summary = swept_by_spark(settings)
+
+    assert summary.failures == ("while scanning: somebody else sweeps",)
+    assert summary.seconds < 100
+    assert asyncio.run(rows_of(settings)) == before
 
 
 KILLED = """

@@ -140,7 +140,8 @@ SPARK_OPTIONS = (
         "--repository", metavar="URL", default="", help="A Maven repository to download it from."
     ),
 )
+DEBUG = click.option("--debug", is_flag=True, help="Show all that Spark says.")
 ENDING_OPTIONS = (
     click.option("--json", is_flag=True, help="Print JSON, for scripts, and no progress."),
-    click.option("--debug", is_flag=True, help="Show all that Spark says."),
+    DEBUG,
 )

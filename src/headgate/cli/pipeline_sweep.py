@@ -9,7 +9,7 @@ import click
 from headgate.background import maintenance_terms
 from headgate.catalog.calls import OPERATOR
 from headgate.cli.options import Run, shared
-from headgate.cli.pipeline_options import SPARK_OPTIONS
+from headgate.cli.pipeline_options import DEBUG, SPARK_OPTIONS
 from headgate.cli.summaries import show
 from headgate.errors import BadSetting
 from headgate.maintenance.extent import Wanted
@@ -37,13 +37,14 @@ def _with_spark(command: Callable[..., None]) -> Callable[..., None]:
         master: str,
         remote: str,
         conf: tuple[str, ...],
+        debug: bool,
         **own: Any,  # noqa: ANN401  the options of any command
     ) -> None:
-        spark = SparkOptions(master=master, remote=remote, conf=pairs(conf, "--conf"))
+        spark = SparkOptions(master=master, remote=remote, conf=pairs(conf, "--conf"), debug=debug)
         command(run, spark, **own)
 
     decorated: Callable[..., None] = with_options
-    for option in reversed(SPARK_OPTIONS[:3]):
+    for option in reversed((*SPARK_OPTIONS[:3], DEBUG)):
         decorated = option(decorated)
     return decorated
 

@@ -26,7 +26,7 @@ class Rows:
         self._count = 0
         self._columns: dict[str, list[Any]] = {name: [] for name in types}
 
-    def add(self, count: int, **columns: Sequence[Any]) -> Iterator[pa.RecordBatch]:
+    def add(self, count: int, /, **columns: Sequence[Any]) -> Iterator[pa.RecordBatch]:
         """So many rows more; a batch, if there are enough by now."""
         for name, column in self._columns.items():
             column.extend(columns.get(name) or [None] * count)

@@ -25,8 +25,10 @@ from headgate.maintenance.running import Order, Running
 from headgate.maintenance.runs import Counts
 from headgate.maintenance.sweep import Sweep
 from headgate.maintenance.views import State, view_of
+from headgate.pipelines.failures import translated
 from headgate.pipelines.reporting import Report
 from headgate.pipelines.session import SparkOptions, spark_session
+from headgate.pipelines.spark_jobs import collected
 from headgate.pipelines.sweep_rows import (
     DELETED,
     LEFT,
@@ -44,7 +46,7 @@ from headgate.pipelines.sweep_rows import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 OpenKernel = Callable[[], AbstractAsyncContextManager[Kernel]]
 
@@ -114,19 +116,29 @@ async def _sweep(
         shares,
         sweep.is_dry,
     )
-    stages = _Stages(session, report, terms, sweep)
-    try:
+    loop = asyncio.get_running_loop()
+
+    async def rest() -> None:
         await sweep.rest()
-        await asyncio.to_thread(stages.mark, known, entrances)
-        await sweep.rest()
-        await asyncio.to_thread(stages.scan)
-        await sweep.rest()
-        orphans = await asyncio.to_thread(stages.delete)
-        for realm, rows in orphans.items():
-            await sweep.end_changes(realm, commits[realm], rows)
-        await sweep.forget(stages.forgotten)
-    finally:
-        await asyncio.to_thread(stages.close)
+
+    def look() -> None:
+        """Called by another thread while Spark works: raises if there is to be an end."""
+        asyncio.run_coroutine_threadsafe(rest(), loop).result()
+
+    stages = _Stages(session, report, terms, sweep, look)
+    with translated():  # what fails belongs into the record
+        try:
+            await sweep.rest()
+            await asyncio.to_thread(stages.mark, known, entrances)
+            await sweep.rest()
+            await asyncio.to_thread(stages.scan)
+            await sweep.rest()
+            orphans = await asyncio.to_thread(stages.delete)
+            for realm, rows in orphans.items():
+                await sweep.end_changes(realm, commits[realm], rows)
+            await sweep.forget(stages.forgotten)
+        finally:
+            await asyncio.to_thread(stages.close)
 
 
 def pieces(entrances: Iterable[Entrance]) -> Iterator[Entrance]:
@@ -156,12 +168,20 @@ def table_of(known: "Mapping[str, array[int]]") -> "pa.Table":
 class _Stages:
     """The steps that Spark does; each is whole before the next one begins."""
 
-    def __init__(self, session: "SparkSession", report: Report, terms: Terms, sweep: Sweep) -> None:
+    def __init__(
+        self,
+        session: "SparkSession",
+        report: Report,
+        terms: Terms,
+        sweep: Sweep,
+        look: Callable[[], None],
+    ) -> None:
         self.forgotten: set[str] = set()
         self._session = session
         self._report = report
         self._terms = terms
         self._sweep = sweep
+        self._look = look
         self._marks: DataFrame
         self._rows: DataFrame
         self._kept: list[DataFrame] = []
@@ -176,7 +196,7 @@ class _Stages:
         heads = session.createDataFrame(table_of(known))
         with self._report.stage("marking", spark=session) as stage:
             self._marks = self._keep(heads.union(walked).distinct())
-            self._sweep.counts.marked = self._marks.count()
+            self._sweep.counts.marked = self._sum(self._marks.groupBy().count())
             stage.advance(rows=self._sweep.counts.marked)
 
     def scan(self) -> None:
@@ -186,14 +206,16 @@ class _Stages:
         shares = session.range(0, terms.shares, 1, terms.shares)
         with self._report.stage("scanning", spark=session) as stage:
             self._rows = self._keep(shares.mapInArrow(partial(scan, terms), ROWS))
-            found = self._rows.groupBy("kind").sum("count").collect()
+            found = self._collected(self._rows.groupBy("kind").sum("count"))
             seen = {one[0]: one[1] for one in found}
             counts.scanned = sum(seen.values())
             counts.young = seen.get(YOUNG, 0)
             counts.left = seen.get(LEFT, 0) + seen.get(STRANGE, 0)
             counts.live = seen.get(ROW, 0)
             stage.advance(rows=counts.scanned)
-        strange = self._rows.where(f"kind = '{STRANGE}'").select("realm").distinct().collect()
+        strange = self._collected(
+            self._rows.where(f"kind = '{STRANGE}'").select("realm").distinct()
+        )
         extent = self._sweep.extent
         self.forgotten = {
             one[0]
@@ -209,12 +231,12 @@ class _Stages:
         dead = self._keep(rows.join(self._marks, ["realm", "id"], "left_anti"))
         with self._report.stage("deleting", spark=session) as stage:
             others = dead.where(f"type <> '{CHANGES_TYPE}'")
-            counts.live -= dead.count()
+            counts.live -= self._sum(dead.groupBy().count())
             deleted = others.mapInArrow(partial(delete, terms), DELETED)
-            counts.rows_deleted += deleted.groupBy().sum("rows").collect()[0][0] or 0
+            counts.rows_deleted += self._sum(deleted.groupBy().sum("rows"))
             stage.advance(rows=counts.rows_deleted)
         found: dict[str, list[ScannedRow]] = {}
-        for one in dead.where(f"type = '{CHANGES_TYPE}'").collect():
+        for one in self._collected(dead.where(f"type = '{CHANGES_TYPE}'")):
             row = ScannedRow(one["realm"], one["id"], one["part"], one["type"], one["version"])
             found.setdefault(row.realm, []).append(row)
         return found
@@ -223,6 +245,13 @@ class _Stages:
         """Let Spark forget what it kept."""
         for frame in self._kept:
             frame.unpersist()
+
+    def _sum(self, frame: "DataFrame") -> int:
+        """The only number of a frame; null if there was nothing to add up."""
+        return self._collected(frame)[0][0] or 0
+
+    def _collected(self, frame: "DataFrame") -> "list[Row]":
+        return collected(self._session, frame, self._look)
 
     def _keep(self, frame: "DataFrame") -> "DataFrame":
         self._kept.append(frame)

@@ -2,11 +2,10 @@
 same code as the sweep of one process."""
 
 import asyncio
-from array import array
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from headgate.catalog.references import References
 from headgate.ids import time_ms
@@ -18,6 +17,7 @@ from headgate.kernel.store import Store
 from headgate.maintenance.deleting import Deletions
 from headgate.maintenance.marks import Entrance, walk
 from headgate.maintenance.runs import Counts
+from headgate.pipelines.rows import Rows
 from headgate.wiring import STORED_TYPES, backend_at
 
 if TYPE_CHECKING:
@@ -30,9 +30,11 @@ DELETED = "rows bigint"
 ROW, YOUNG, LEFT, STRANGE = "row", "young", "left", "strange"
 """A row that may be dead; how many are young; how many are of other realms or types; how many are
 of a realm that is not listed."""
-BATCH = 10_000
 
 T = TypeVar("T")
+Judged = tuple[str, ScannedRow, int]
+"""What kind of row it is, the row, and how many there are of it."""
+Wait = Callable[[Awaitable[Any]], Any]
 
 
 class Terms(NamedTuple):
@@ -55,22 +57,40 @@ def types() -> ObjectTypes:
 
 def mark(terms: Terms, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     """The ids of all that lies behind these entrances."""
-    for batch in batches:
-        for one in batch.to_pylist():
-            entrance = Entrance(
-                one["realm"], one["pointer"], one["index"], tuple(one["pages"]), one["is_current"]
-            )
-            ids = _with_store(terms, partial(_walked, terms=terms, entrance=entrance))
-            yield from _marked(entrance.realm, ids)
+    marks = Rows(realm="string", id="int64")
+    with _opened(terms) as (store, wait):
+        for batch in batches:
+            for one in batch.to_pylist():
+                entrance = Entrance(
+                    one["realm"],
+                    one["pointer"],
+                    one["index"],
+                    tuple(one["pages"]),
+                    one["is_current"],
+                )
+                for ids in _steps(wait, walk(store, terms.references, entrance, set(), set())):
+                    yield from marks.add(len(ids), realm=[entrance.realm] * len(ids), id=ids)
+    yield from marks.rest()
 
 
 def scan(terms: Terms, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     """The rows of these shares of the database that may be dead, and how many others there are."""
-    for batch in batches:
-        for one in batch.to_pylist():
-            share = Partition(one["id"], terms.shares)
-            rows = _with_store(terms, partial(_scanned, terms=terms, share=share))
-            yield from _row_batches(rows)
+    rows = Rows(
+        kind="string",
+        realm="string",
+        id="int64",
+        part="int32",
+        type="string",
+        version="int64",
+        count="int64",
+    )
+    with _opened(terms) as (store, wait):
+        for batch in batches:
+            for one in batch.to_pylist():
+                share = Partition(one["id"], terms.shares)
+                for judged in _steps(wait, _scanned(store, terms, share)):
+                    yield from rows.add(len(judged), **_columns(judged))
+    yield from rows.rest()
 
 
 def delete(terms: Terms, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
@@ -78,36 +98,43 @@ def delete(terms: Terms, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.Re
     import pyarrow as pa
 
     counts = Counts()
-    for batch in batches:
-        rows = [
-            ScannedRow(one["realm"], one["id"], one["part"], one["type"], one["version"])
-            for one in batch.to_pylist()
-        ]
-        _with_store(terms, partial(_deleted, terms=terms, rows=rows, counts=counts))
+    with _opened(terms) as (store, wait):
+        for batch in batches:
+            rows = [
+                ScannedRow(one["realm"], one["id"], one["part"], one["type"], one["version"])
+                for one in batch.to_pylist()
+            ]
+            wait(_deleted(store, terms, rows, counts))
     yield pa.RecordBatch.from_pydict({"rows": pa.array([counts.rows_deleted], pa.int64())})
 
 
-async def _walked(store: Store, terms: Terms, entrance: Entrance) -> "array[int]":
-    found = array("q")
-    async for ids in walk(store, terms.references, entrance, set(), set()):
-        found.extend(ids)
-    return found
-
-
-async def _scanned(
-    store: Store, terms: Terms, share: Partition
-) -> list[tuple[str, ScannedRow, int]]:
-    found, counted = [], Counter[tuple[str, str]]()
+async def _scanned(store: Store, terms: Terms, share: Partition) -> AsyncIterator[list[Judged]]:
+    """What may be dead, some at a time: a share may be larger than the memory of an executor."""
+    counted = Counter[tuple[str, str]]()
     async for batch in store.backend.scan_rows(share):
+        found: list[Judged] = []
         for row in batch:
             kind = _kind(row, terms, store.types.knows)
             if kind == ROW:
                 found.append((ROW, row, 1))
             else:
                 counted[kind, row.realm] += 1
-    for (kind, realm), count in counted.items():
-        found.append((kind, ScannedRow(realm, 0, 0, "", 0), count))
-    return found
+        yield found
+    yield [
+        (kind, ScannedRow(realm, 0, 0, "", 0), count) for (kind, realm), count in counted.items()
+    ]
+
+
+def _columns(judged: list[Judged]) -> dict[str, list[Any]]:
+    return {
+        "kind": [kind for kind, _, _ in judged],
+        "realm": [row.realm for _, row, _ in judged],
+        "id": [row.id for _, row, _ in judged],
+        "part": [row.part for _, row, _ in judged],
+        "type": [row.type for _, row, _ in judged],
+        "version": [row.version for _, row, _ in judged],
+        "count": [count for _, _, count in judged],
+    }
 
 
 def _kind(row: ScannedRow, terms: Terms, is_known: Callable[[str], bool]) -> str:
@@ -127,43 +154,20 @@ async def _deleted(store: Store, terms: Terms, rows: Iterable[ScannedRow], count
     await deletions.flush()
 
 
-def _with_store(terms: Terms, work: Callable[[Store], Awaitable[T]]) -> T:
-    """Open the store, do this, and close it."""
-
-    async def opened() -> T:
+@contextmanager
+def _opened(terms: Terms) -> Iterator[tuple[Store, Wait]]:
+    """The store, and what waits for it."""
+    with asyncio.Runner() as runner:
+        wait = runner.get_loop().run_until_complete
         backend = backend_at(terms.place)
-        await backend.open()
+        wait(backend.open())
         try:
-            return await work(Store(backend, types(), Cache(0)))
+            yield Store(backend, types(), Cache(0)), wait
         finally:
-            await backend.close()
-
-    return asyncio.run(opened())
+            wait(backend.close())
 
 
-def _marked(realm: str, ids: "array[int]") -> "Iterator[pa.RecordBatch]":
-    import pyarrow as pa
-
-    for at in range(0, len(ids), BATCH):
-        some = ids[at : at + BATCH]
-        yield pa.RecordBatch.from_pydict(
-            {"realm": pa.array([realm] * len(some), pa.string()), "id": pa.array(some, pa.int64())}
-        )
-
-
-def _row_batches(rows: list[tuple[str, ScannedRow, int]]) -> "Iterator[pa.RecordBatch]":
-    import pyarrow as pa
-
-    for at in range(0, len(rows), BATCH):
-        some = rows[at : at + BATCH]
-        yield pa.RecordBatch.from_pydict(
-            {
-                "kind": pa.array([kind for kind, _, _ in some], pa.string()),
-                "realm": pa.array([row.realm for _, row, _ in some], pa.string()),
-                "id": pa.array([row.id for _, row, _ in some], pa.int64()),
-                "part": pa.array([row.part for _, row, _ in some], pa.int32()),
-                "type": pa.array([row.type for _, row, _ in some], pa.string()),
-                "version": pa.array([row.version for _, row, _ in some], pa.int64()),
-                "count": pa.array([count for _, _, count in some], pa.int64()),
-            }
-        )
+def _steps(wait: Wait, steps: AsyncIterator[T]) -> Iterator[T]:
+    """What comes step by step."""
+    while (step := wait(anext(steps, None))) is not None:
+        yield step

@@ -45,12 +45,12 @@ def test_what_is_to_be_done_is_handed_over(
         return SweepSummary("7", state, True, 1.5, Counts(scanned=12), ())
 
     monkeypatch.setattr("headgate.pipelines.sweep.run", swept)
-    words = ["--sweep", "a", "--dry-run", "--shares", "3", "--conf", "x=y", "--json"]
+    words = ["--sweep", "a", "--dry-run", "--shares", "3", "--conf", "x=y", "--debug", "--json"]
     assert run(["pipeline", "sweep", "--data", str(tmp_path), *words]) == code
 
     order, store, spark, _, shares = given
     assert isinstance(order, Order)
     assert (order.engine, order.is_dry, order.wanted) == (SPARK, True, Wanted(frozenset({"a"})))
     assert store.place["data"] == str(tmp_path)
-    assert (spark, shares) == (SparkOptions(conf={"x": "y"}), 3)
+    assert (spark, shares) == (SparkOptions(conf={"x": "y"}, debug=True), 3)
     assert '"scanned":12' in capsys.readouterr().out
