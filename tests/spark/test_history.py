@@ -183,18 +183,59 @@ def test_a_lost_position_repeats_nothing(
 ) -> None:
     """If the snapshot that knew it has expired, all that is kept is compared."""
     appended(headgate, schema)
-    with looking(headgate) as session:
-        table = f"table => '{schema}.changes'"
-        rewritten = "options => map('rewrite-all', 'true')"
-        session.sql(f"CALL hg.system.rewrite_data_files({table}, {rewritten})")
-        kept = "retain_last => 1, older_than => TIMESTAMP '2100-01-01'"
-        session.sql(f"CALL hg.system.expire_snapshots({table}, {kept})")
+    lose_position(headgate, f"{schema}.changes")
     catalog.create_namespace(f"{schema}_more")
     summary = appended(headgate, schema, records_at_once=20)
 
     assert "was lost" in summary.notes[0]
     assert summary.gaps == []
     assert is_known(headgate, schema)
+
+
+def lose_position(server: Server, name: str) -> None:
+    """Let the snapshots expire that know how far a table has come."""
+    with looking(server) as session:
+        table = f"table => '{name}'"
+        rewritten = "options => map('rewrite-all', 'true')"
+        session.sql(f"CALL hg.system.rewrite_data_files({table}, {rewritten})")
+        kept = "retain_last => 1, older_than => TIMESTAMP '2100-01-01'"
+        session.sql(f"CALL hg.system.expire_snapshots({table}, {kept})")
+
+
+def test_a_lost_position_of_an_audit_repeats_nothing(
+    headgate: Server, schema: str, tmp_path: Path
+) -> None:
+    """Rows tell how far each file was read."""
+    path = tmp_path / "audit.log"
+    path.write_text("".join(map(line, range(3))))
+    appended(headgate, schema, audit=(path,))
+    lose_position(headgate, f"{schema}.audit")
+    with path.open("a") as file:
+        file.write(line(3))
+    summary = appended(headgate, schema, audit=(path,))
+
+    assert "was lost" in summary.notes[0]
+    assert requests(headgate, schema) == ["r0", "r1", "r2", "r3"]
+
+
+def test_more_files_than_positions_are_kept_of_repeat_nothing(
+    headgate: Server, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of those that are forgotten, rows tell how far they were read."""
+    monkeypatch.setattr("headgate.pipelines.history_audit.FILES_KNOWN_MAX", 2)
+    for number in range(4):
+        (tmp_path / f"audit.log.{number}").write_text(line(number))
+    path = tmp_path / "audit.log"
+    appended(headgate, schema, audit=(path,), records_at_once=2)
+    path.write_text(line(4))
+    appended(headgate, schema, audit=(path,))
+
+    assert requests(headgate, schema) == ["r0", "r1", "r2", "r3", "r4"]
+
+
+def requests(server: Server, schema: str) -> list[str]:
+    query = f"SELECT request FROM hg.{schema}.audit ORDER BY request"
+    return [request for (request,) in rows(server, query)]
 
 
 def test_a_driver_that_is_killed_after_an_append_is_made_good(

@@ -15,7 +15,7 @@ from headgate.errors import BadRequest
 from headgate.pipelines.appends import Column, OnceTable, Reached
 from headgate.pipelines.history_files import AuditFile, Line, Readers, read_lines
 
-FILES_KNOWN_MAX = 1_000  # that positions are kept of; those that came first are forgotten
+FILES_KNOWN_MAX = 1_000  # that positions are kept of; of others the rows tell them
 LINES_TRIED = 10  # of a file, before it is said to be no audit
 TEXT_CHARS_MAX = 4_000  # of a line that cannot be read
 GAP = "gap"
@@ -117,14 +117,21 @@ class AuditHistory:
                 advance(len(batch.rows))
 
     def _positions(self, reached: Reached) -> Positions:
-        if reached.position:
-            return msgspec.json.decode(reached.position, type=Positions)
-        if not reached.is_lost:
-            return {}
-        self.done.notes = [LOST]
-        ends = self._table.rows().selectExpr("file", "offset + length AS end").where("file <> ''")
-        found = ends.groupBy("file").max("end").collect()
-        return {row["file"]: FilePosition(row["max(end)"]) for row in found}
+        if reached.is_lost:
+            self.done.notes = [LOST]
+            return self._ends()
+        known = msgspec.json.decode(reached.position or "{}", type=Positions)
+        others = [file.id for file in self._files if file.id not in known]
+        if len(known) < FILES_KNOWN_MAX or not others:
+            return known
+        return known | self._ends(others)
+
+    def _ends(self, files: Sequence[str] = ()) -> Positions:
+        """Behind the last row of these files, or of all if none is named."""
+        rows = self._table.rows().where("file <> ''")
+        wanted = rows.where(rows["file"].isin(*files)) if files else rows
+        ends = wanted.selectExpr("file", "offset + length AS end").groupBy("file").max("end")
+        return {row["file"]: FilePosition(row["max(end)"]) for row in ends.collect()}
 
     def _is_idle(self, batch: Batch) -> bool:
         is_usual = not (batch.more or batch.gaps)
