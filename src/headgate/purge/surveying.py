@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 from headgate.catalog.metadata_files import unzipped
@@ -64,13 +65,13 @@ class Survey:
         self._bounds = Bounds(roots, table.own)
         self._territory = Territory(roots, table.own, ())
         self._files = files
-        self._folders: set[bytes] = set()
+        self._folders = Folders()
         self._noted_files: set[str] = set()
         """Files outside that metadata and lists name, whether they are there or not."""
         self._leading: set[str] = set()
         """Manifests that lead outside."""
         self._manifests: dict[str, Folders] = {}
-        """Those that were read."""
+        """The first of those that were read: no more than can be known."""
         self._unread: list[Unread] = []
         self._is_doubted = table.is_doubted
         self._is_repeated = False
@@ -100,8 +101,9 @@ class Survey:
             paths, folders = self._sorted(found.paths)
             if paths:
                 self._leading.add(manifest)
-                self._manifests[manifest] = self._manifests.get(manifest, Folders()) | folders
-                self._folders |= folders
+                if manifest in self._manifests:
+                    self._manifests[manifest] = _few(self._manifests[manifest] | folders)
+                self._folders = _few(self._folders | folders)
                 yield paths
         if self._is_repeated:
             yield list(self._noted_files)  # manifests may be outside themselves
@@ -124,11 +126,12 @@ class Survey:
         self._noted([manifest])
         folders = None if self._is_doubted else _known.get((self._bounds, manifest))
         if folders is None or (folders and self._is_repeated):
-            self._manifests.setdefault(manifest, Folders())
+            if len(self._manifests) < REFERENCE_MANIFESTS_KNOWN_MAX:
+                self._manifests.setdefault(manifest, Folders())
             return False
         if folders:
             self._leading.add(manifest)
-            self._folders |= folders
+            self._folders = _few(self._folders | folders)
         return True
 
     def _follow_up(self, walk: Walk) -> None:
@@ -149,8 +152,9 @@ class Survey:
     def _noted(self, paths: Sequence[str]) -> list[str]:
         """Those of these files that are outside."""
         outside, folders = self._sorted(paths)
-        self._noted_files.update(outside)
-        self._folders |= folders
+        if outside:
+            self._noted_files.update(outside)
+            self._folders = _few(self._folders | folders)
         return outside
 
     def _sorted(self, paths: Sequence[str]) -> tuple[list[str], Folders]:
@@ -178,6 +182,13 @@ class Survey:
             digest=digest.digest(),
             unread=tuple(unread[:REFERENCE_UNREAD_MAX]),
         )
+
+
+def _few(folders: Folders) -> Folders:
+    """As many of these as are told apart, and one more that says that there are too many."""
+    if len(folders) <= REFERENCE_FOLDERS_MAX:
+        return folders
+    return Folders(islice(folders, REFERENCE_FOLDERS_MAX + 1))
 
 
 def survey(table: Surveyed, roots: Roots, files: Files) -> Outside:

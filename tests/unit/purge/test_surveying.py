@@ -12,7 +12,7 @@ import pytest
 from headgate.errors import StorageUnavailable
 from headgate.model.locations import index_key
 from headgate.purge import surveying, worker
-from headgate.purge.surveying import shared_by, survey
+from headgate.purge.surveying import Survey, shared_by, survey
 from headgate.purge.surveyor import Outside, Referrer, Surveyed
 from headgate.storage.options import StorageOptions
 from headgate.storage.worker_files import OpenedFiles, WorkerFiles
@@ -163,10 +163,14 @@ def test_only_files_in_a_place_touch_it() -> None:
 def test_too_many_folders_are_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is remembered of a table is small."""
     monkeypatch.setattr(surveying, "REFERENCE_FOLDERS_MAX", 1)
-    table = DroppedTable(tmp_path).with_everything()
+    folders = ("p", "q", "r", "s")
+    table = referring(tmp_path, *(f"{tmp_path}/other/{folder}/a.parquet" for folder in folders))
 
-    found = look(table, table.metadata)
+    found = look(table)
+    again = look(table)
 
+    assert found == again
+    assert sorted(map(len, surveying._known.values())) == [0, 2]
     assert found.is_anywhere
     assert found.folders == ()
     assert found.touches((index_key("/anywhere"),))
@@ -174,16 +178,19 @@ def test_too_many_folders_are_anywhere(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_what_is_known_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The manifests that came last are known."""
+    """Also while a table is read that has more manifests, and what it refers to is found."""
     monkeypatch.setattr(surveying, "REFERENCE_MANIFESTS_KNOWN_MAX", 1)
     table = DroppedTable(tmp_path).with_everything()
     files = Counted(tmp_path)
+    one = Survey(surveyed(table, table.metadata), (str(tmp_path),), files)
 
-    look(table, files=files)
-    look(table, files=files)
+    found = one.run()
+    again = look(table, table.metadata, files=files)
 
-    assert len(surveying._known) == 1
+    assert len(surveying._known) == len(one._manifests) == 1
     assert len(files.manifests) == 3 + 2
+    assert found == again
+    assert len(found.folders) == 2
 
 
 @pytest.mark.parametrize("rubbish", [b"rubbish", b"", None])
