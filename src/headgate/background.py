@@ -99,7 +99,7 @@ async def open_background(
     files_below = partial(WorkerFiles, storage_options(settings))
     sizer, deleter = Sizer(surveys, files_below), Deleter(pool, files_below)
     children = Children(deleter, Surveyor(surveys, files_below))
-    if selection.name == SPARK:
+    if selection.name == SPARK and not purges_elsewhere(settings):
         large = Deleter(*await _driver(settings, selection, stack))
         least = settings[SPARK_THRESHOLD]
         children = children._replace(deleter=SparkDeleter(deleter, large, sizer, least))

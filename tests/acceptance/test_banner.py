@@ -1,6 +1,7 @@
 """What `headgate serve` says when it is ready."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -60,6 +61,23 @@ def test_a_server_that_leaves_purges_to_others_says_so(tmp_path: Path) -> None:
         said = lines(server)
 
     assert said["purges"] == "left to processes of `headgate work`"
+
+
+def test_a_server_that_leaves_purges_to_others_needs_no_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`headgate pipeline purge` runs where Spark is."""
+    found = shutil.which("env")
+    assert found is not None
+    (tmp_path / "env").symlink_to(found)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    spark = ("--set", "purger=spark")
+    with pytest.raises(RuntimeError, match="Java was not found"), HeadgateServer(tmp_path, *spark):
+        pass
+
+    with HeadgateServer(tmp_path, *spark, "--set", "purger.async.worker-threads=0") as server:
+        assert httpx.get(f"{server.url}/health/ready").status_code == 200
 
 
 def test_scripts_get_one_line(tmp_path: Path) -> None:
