@@ -12,6 +12,7 @@ from headgate.errors import (
     StorageUnavailable,
     TableNotFound,
     Unavailable,
+    Unsupported,
 )
 from headgate.pipelines.sending import KINDS, own_kind
 
@@ -25,6 +26,7 @@ CONDITIONS: dict[str, type[HeadgateError]] = {
 """What Spark itself calls it."""
 
 _OURS = re.compile(r"headgate\.errors\.(\w+): (.+)")
+_NOT_THERE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _PYTHON = "Traceback (most recent call last):"
 _RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:: .*)?")
 _CAUSE = re.compile(r"^(?:Caused by|Exception in thread \S+):? *(.+)$", re.MULTILINE)
@@ -74,6 +76,14 @@ def spoken(text: str) -> HeadgateError:
     for kind, words in (*ours[::-1], *icebergs, *sparks):
         if kind is not None:
             return kind(shortened(words))
+    missing = _NOT_THERE.search(text)
+    if missing is not None:
+        return Unsupported(
+            "executors cannot run this pipeline",
+            why=f"their Python has no module {missing[1]}",
+            fix="Install 'headgate[spark]' on every machine, and name that Python in "
+            "PYSPARK_PYTHON",
+        )
     return HeadgateError("Spark failed", why=words_of(text), fix="--debug shows all that it says")
 
 

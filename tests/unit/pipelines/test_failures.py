@@ -10,6 +10,7 @@ from headgate.errors import (
     StorageUnavailable,
     TableNotFound,
     Unavailable,
+    Unsupported,
 )
 from headgate.pipelines.failures import WORDS_CHARS_MAX, as_ours, spoken, translated, words_of
 
@@ -43,6 +44,18 @@ def test_any_other_error_of_an_executor_is_named() -> None:
     told = spoken(EXECUTOR.format("ValueError: 3 is not 4"))
 
     assert (told.what, told.why) == ("Spark failed", "ValueError: 3 is not 4")
+
+
+def test_executors_without_headgate_are_told_of() -> None:
+    """Functions come to them by name, so what is installed here must be installed there."""
+    told = spoken(EXECUTOR.format("ModuleNotFoundError: No module named 'headgate'"))
+
+    assert isinstance(told, Unsupported)
+    assert (told.what, told.why) == (
+        "executors cannot run this pipeline",
+        "their Python has no module headgate",
+    )
+    assert "headgate[spark]" in told.fix
 
 
 @pytest.mark.parametrize(
