@@ -164,6 +164,20 @@ async def test_scans_of_more_than_one_batch_are_complete(backend: PostgresqlBack
     assert sorted(row for share in shares for row in share) == rows
 
 
+async def test_shares_of_a_scan_are_about_equal(backend: PostgresqlBackend) -> None:
+    """Also if each id is the first one of its millisecond: then they end with the same bits."""
+    ids = [(9_000_000 + n) << 22 for n in range(1_600)]
+    await backend.write([Row("realm", id, 0, 1, "t", 0, b"") for id in ids])
+    sizes = [
+        sum([len(batch) async for batch in backend.scan_rows(Partition(share, 16))])
+        for share in range(16)
+    ]
+
+    assert sum(sizes) == len(ids)
+    assert min(sizes) > 50
+    assert max(sizes) < 150
+
+
 async def test_nodes_that_write_the_same_rows_in_other_orders_do_not_deadlock(
     backend: PostgresqlBackend,
 ) -> None:
