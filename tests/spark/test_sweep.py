@@ -2,14 +2,17 @@
 again."""
 
 import asyncio
+import itertools
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -17,6 +20,7 @@ from headgate.catalog.catalogs import bootstrap
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.polling import per_request
 from headgate.errors import LeaseLost
+from headgate.kernel.kernel import Kernel
 from headgate.kernel.records import Row
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.maintenance import lease
@@ -34,6 +38,7 @@ from headgate.testing.kernels import Rig, snapshot
 from headgate.testing.postgresql import PostgresqlServer
 from headgate.testing.spark_session import JAVA_OPTIONS
 from headgate.wiring import open_kernel, place_of
+from tests.spark.cluster import SparkCluster
 from tests.unit.catalog.lakes import (
     CATALOG,
     LOCAL,
@@ -46,9 +51,11 @@ from tests.unit.catalog.lakes import (
     set_properties,
 )
 
-TABLES = 70  # so many names take pages of their own
+TABLES = 70
+NAME = "a_table_with_a_name_so_long_that_all_of_them_take_pages_of_their_own_{}".format
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 SHARES = 2
+GRACE_MS = 3_000
 
 
 @pytest.fixture(name="settings", params=["sqlite", "postgresql"])
@@ -71,17 +78,21 @@ async def fill(settings: Settings, folder: Path) -> None:
         node = Node(world, kernel, OPTIONS, UNGUARDED, per_request(kernel))
         await node.namespace("a")
         for n in range(TABLES):
-            await node.table(f"t{n}")
+            await node.table(NAME(n))
         for n in range(0, TABLES, 3):
-            await node.made(f"namespaces/a/tables/t{n}", commit([set_properties(k="1")]))
+            await node.made(_path(NAME(n)), commit([set_properties(k="1")]))
         for n in range(1, TABLES, 3):
-            await node.delete(f"namespaces/a/tables/t{n}")
+            await node.delete(_path(NAME(n)))
         realm = (await kernel.realms.get(METALAKE)).id
         gone = str(kernel.ids.next())
         for owner in (realm, gone):
             objects = {kernel.ids.next(): CatalogEntity(0, "x", "", {}) for _ in range(300)}
             await kernel.store.write(owner, objects)
         await node.close()
+
+
+def _path(table: str) -> str:
+    return f"namespaces/a/tables/{table}"
 
 
 async def rows_of(settings: Settings) -> dict[tuple[str, int, int], Row]:
@@ -101,10 +112,14 @@ async def swept_here(settings: Settings, *, is_dry: bool = False) -> Run:
 
 
 def swept_by_spark(
-    settings: Settings, *, is_dry: bool = False, place: dict[str, str] | None = None
+    settings: Settings,
+    *,
+    grace_ms: int = 0,
+    is_dry: bool = False,
+    place: dict[str, str] | None = None,
 ) -> SweepSummary:
     """The same on the Spark of this test run; executors may look for the store elsewhere."""
-    order = Order(by="test", holder="test:2", engine=SPARK, grace_ms=0, is_dry=is_dry)
+    order = Order(by="test", holder="test:2", engine=SPARK, grace_ms=grace_ms, is_dry=is_dry)
     store = Store(partial(open_kernel, settings), place or place_of(settings))
     return sweep.run(order, store, SparkOptions(), Report(is_quiet=True), SHARES)
 
@@ -152,6 +167,66 @@ def test_the_end_is_that_of_a_sweep_in_one_process(tmp_path: Path) -> None:
     assert asyncio.run(rows_of(there)) == asyncio.run(rows_of(here))
 
 
+class Customer:
+    """Changes tables again and again, on a thread of its own, until it is left."""
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        self.written: dict[str, str] = {}
+        self._settings = settings
+        self._world = World(Rig(), folder, LOCAL)
+        self._is_over = threading.Event()
+        self._thread = ThreadPoolExecutor(1)
+        self._work = self._thread.submit(asyncio.run, self._change())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._work.result(60)
+        self._thread.shutdown()
+
+    async def found(self) -> dict[str, str]:
+        """What another process reads of the same tables."""
+        async with open_kernel(self._settings) as kernel:
+            node = self._node(kernel)
+            answers = {name: await node.get(_path(name)) for name in self.written}
+            await node.close()
+        return {name: one.json["metadata"]["properties"]["k"] for name, one in answers.items()}
+
+    async def _change(self) -> None:
+        async with open_kernel(self._settings) as kernel:
+            node = self._node(kernel)
+            for n in itertools.count():
+                if self._is_over.is_set():
+                    break
+                name = NAME(3 * (n % 20))
+                await node.made(_path(name), commit([set_properties(k=str(n))]))
+                self.written[name] = str(n)
+            await node.close()
+
+    def _node(self, kernel: Kernel) -> Node:
+        return Node(self._world, kernel, OPTIONS, UNGUARDED, per_request(kernel))
+
+
+@pytest.mark.usefixtures("spark")
+def test_commits_go_on_while_spark_sweeps(settings: Settings, tmp_path: Path) -> None:
+    """Nothing that lives is deleted, and after the grace all that died meanwhile is."""
+    with Customer(settings, tmp_path) as customer:
+        runs = [swept_by_spark(settings, grace_ms=GRACE_MS) for _ in range(3)]
+    time.sleep(GRACE_MS / 1_000)
+    found = asyncio.run(customer.found())
+    swept_by_spark(settings, grace_ms=GRACE_MS)
+    again = asyncio.run(swept_here(settings))
+
+    assert [one.failures for one in runs] == [()] * 3
+    assert sum(one.counts.rows_deleted for one in runs) > 300
+    assert len(customer.written) == 20
+    assert found == customer.written == asyncio.run(customer.found())
+    assert again.failures == ()
+    assert again.counts.rows_deleted <= 20  # what the runs themselves replaced
+
+
 @pytest.mark.usefixtures("spark")
 def test_what_fails_on_executors_is_in_the_record(tmp_path: Path) -> None:
     """The run has ended, and nothing is deleted."""
@@ -195,19 +270,42 @@ def test_a_lost_lease_stops_what_executors_do(
     assert asyncio.run(rows_of(settings)) == before
 
 
-KILLED = """
+SWEEPING = """
 import os, signal, sys
+from functools import partial
 from headgate.cli import pipeline_sweep
 from headgate.cli.pipeline import pipeline
 from headgate.maintenance.service import Terms
 from headgate.pipelines import sweep
+pipeline_sweep.maintenance_terms = lambda _: Terms(0, 0)
+"""
+KILLED = f"""{SWEEPING}
 delete = sweep._Stages.delete
 def killed(self):
     self._rows = self._rows.where("id % 2 = 0")
     delete(self)
     os.kill(os.getpid(), signal.SIGKILL)
 sweep._Stages.delete = killed
-pipeline_sweep.maintenance_terms = lambda _: Terms(0, 0)
+pipeline.main(sys.argv[1:])
+"""
+DYING = f"""{SWEEPING}
+def die(mark):
+    import psutil
+    open(mark, "x").close()
+    executor = psutil.Process()
+    while "java" not in executor.name():
+        executor = executor.parent()
+    executor.kill()
+    signal.pause()
+def dying(work, mark, terms, batches):
+    for found in work(terms, batches):
+        if not os.path.exists(mark):
+            die(mark)
+        yield found
+mark = sys.argv.pop(1)
+for name in ("mark", "scan", "delete"):
+    setattr(sweep, name, partial(dying, getattr(sweep, name), mark + name))
+pipeline_sweep._check_reachable = lambda *_: None  # its workers are here
 pipeline.main(sys.argv[1:])
 """
 
@@ -240,4 +338,32 @@ def test_a_driver_that_was_killed_is_run_again(
     asyncio.run(swept_here(whole))
 
     assert set(half) < set(before)
+    assert asyncio.run(rows_of(settings)) == asyncio.run(rows_of(whole))
+
+
+@pytest.mark.timeout(600)  # JVMs of a cluster and of a driver, on a machine that may be busy
+def test_an_executor_that_dies_is_replaced(cluster: SparkCluster, tmp_path: Path) -> None:
+    """One after it walked, one after it scanned, one after it deleted: none has told of it."""
+    whole, settings = (load(sets=[f"data={tmp_path / name}"]) for name in ("whole", "dying"))
+    asyncio.run(fill(whole, tmp_path))
+    shutil.copytree(tmp_path / "whole", tmp_path / "dying")
+    conf = {**cluster.options().conf, "spark.sql.shuffle.partitions": "2"}
+    options = [part for name, text in conf.items() for part in ("--conf", f"{name}={text}")]
+    place = ("--data", str(tmp_path / "dying"), "--master", cluster.url, "--shares", "2", "--json")
+    done = subprocess.run(
+        [sys.executable, "-c", DYING, str(tmp_path / "died-"), "sweep", *place, *options],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+    )
+    asyncio.run(swept_here(whole))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {path.name for path in tmp_path.glob("died-*")} == {
+        "died-mark",
+        "died-scan",
+        "died-delete",
+    }
     assert asyncio.run(rows_of(settings)) == asyncio.run(rows_of(whole))
