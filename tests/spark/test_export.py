@@ -36,6 +36,16 @@ import_.outlined = killed
 pipeline.main(sys.argv[1:])
 """
 """All rows are sent, and nobody has said that this is all."""
+KILLED_WRITING = """
+import os, signal, sys
+from headgate.cli.pipeline import pipeline
+from headgate.portage import folder
+def killed(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+folder.complete = killed
+pipeline.main(sys.argv[1:])
+"""
+"""All rows are written, and the manifest is not."""
 
 
 def exported(server: Server, folder: Path) -> ExportSummary:
@@ -53,6 +63,13 @@ def realm(server: HeadgateServer, *words: str) -> None:
     assert headgate_run(["realm", *words, "--data", str(server.folder / "data")]) == 0
 
 
+def vanish(server: HeadgateServer) -> None:
+    """Let the metalake be gone, but for the files of its tables."""
+    realm(server, "deactivate", METALAKE)
+    realm(server, "purge", METALAKE, "--yes", "--abandon-files")
+    realm(server, "delete", METALAKE)
+
+
 def metalake(headgate: Server, name: str) -> Any:
     return headgate.get(f"/management/v1/metalakes/{name}/export")["realm"]
 
@@ -66,9 +83,7 @@ def test_a_metalake_moves_by_spark_though_a_driver_was_killed(
     summary = exported(headgate, tmp_path / "1")
     realm(server, "export", METALAKE, str(tmp_path / "2"))
     assert summary.content == load_manifest(tmp_path / "2").facts.content
-    realm(server, "deactivate", METALAKE)
-    realm(server, "purge", METALAKE, "--yes", "--abandon-files")
-    realm(server, "delete", METALAKE)
+    vanish(server)
 
     run_killed(server, "import", str(tmp_path / "1"), program=KILLED)
     assert metalake(headgate, METALAKE)["state"] == "LOADING"
@@ -78,6 +93,39 @@ def test_a_metalake_moves_by_spark_though_a_driver_was_killed(
     realm(server, "export", METALAKE, str(tmp_path / "3"))
     assert load_manifest(tmp_path / "3").facts.content == summary.content
     assert {name: load_table(server.iceberg_url, name) for name in TABLES} == tables
+
+
+def test_a_metalake_whose_tables_lie_in_s3_moves_too(
+    s3_lake: HeadgateServer, tmp_path: Path
+) -> None:
+    """It has the keys to its store as before."""
+    tables, lake = make_tables(s3_lake.iceberg_url), Server(s3_lake.url)
+    summary = exported(lake, tmp_path / "1")
+    vanish(s3_lake)
+    done = imported(lake, tmp_path / "1")
+
+    assert (done.state, done.content) == ("ACTIVE", summary.content)
+    assert tables["orders"]["metadata-location"].startswith("s3://")
+    assert {name: load_table(s3_lake.iceberg_url, name) for name in TABLES} == tables
+
+
+@pytest.mark.timeout(600)  # a second JVM, on a machine that may be busy
+def test_an_export_whose_driver_was_killed_is_none_and_is_made_good(
+    server: HeadgateServer, headgate: Server, tmp_path: Path
+) -> None:
+    """Nobody imports it; the next run clears away what is left, and writes the same as ever."""
+    folder = tmp_path / "1"
+    run_killed(server, "export", str(folder), program=KILLED_WRITING)
+    left = list(folder.iterdir())
+    (folder / "rows-00007-0123456789ab.parquet").touch()
+    with pytest.raises(Corrupt, match=r"no manifest\.json"):
+        imported(headgate, folder)
+    again = exported(headgate, folder)
+
+    assert left
+    assert again.content == exported(headgate, tmp_path / "2").content
+    files = {file.name for file in load_manifest(folder).files}
+    assert {path.name for path in folder.iterdir()} == files | {NAME}
 
 
 def test_a_half_written_export_is_refused_before_anything_is_sent(
