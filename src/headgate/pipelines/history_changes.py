@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from headgate.errors import LogCut
+from headgate.errors import BadRequest, HeadgateError, LogCut
 from headgate.pipelines.appends import Column, OnceTable, Reached
 from headgate.pipelines.server import Server
 
@@ -105,10 +105,10 @@ class ChangeReader:
         gap = ""
         try:
             page = self._page(position.cursor, min(size, PAGE))
-        except LogCut as cut:
+        except (LogCut, BadRequest) as error:
             if position.cursor == OLDEST:
                 raise  # it is being cut at this moment
-            gap, position = str(cut), Position(again=True)
+            gap, position = _gap(error), Position(again=True)
             page = self._page(OLDEST, min(size, PAGE))
         changes = list(page.changes)
         while page.more and len(changes) < size:
@@ -195,6 +195,11 @@ class ChangeHistory:
         self.done.records += rows - bool(gap)
         if gap:
             self.done.gaps.append(gap)
+
+
+def _gap(error: HeadgateError) -> str:
+    """Why a log cannot be read on. A metalake that was imported has another one than before."""
+    return str(error) if isinstance(error, LogCut) else f"the log is another one: {error}"
 
 
 def read_position(reached: Reached) -> Position:

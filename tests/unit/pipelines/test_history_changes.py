@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from headgate.errors import LogCut
+from headgate.errors import BadRequest, LogCut
 from headgate.pipelines.appends import OnceTable, Reached
 from headgate.pipelines.history import OwnNames
 from headgate.pipelines.history_changes import (
@@ -314,6 +314,43 @@ def test_a_log_that_is_cut_while_all_of_it_is_read_says_so() -> None:
 
     with pytest.raises(LogCut):
         reader.batch(Position(), 10)
+
+
+def test_the_log_of_a_metalake_that_was_imported_is_read_from_its_beginning() -> None:
+    """It has none of the old one, whose positions mean nothing: that is said once, as a gap."""
+
+    class Moved(Log):
+        def get(self, path: str, **query: str) -> Any:
+            if query["since"] == "3":
+                raise BadRequest("Cannot read", why="the cursor is of another metalake")
+            return super().get(path, **query)
+
+    table = Table()
+    run(Log(3), table)
+    moved = Moved()
+    for number in range(5):
+        moved.add(position=f"new/{number}")
+    made = run(moved, table)
+    again = run(moved, table)
+
+    assert table.positions[3:] == positions(moved)
+    assert len(table.gaps) == 1
+    [gap] = made.done.gaps
+    assert gap == "the log is another one: Cannot read: the cursor is of another metalake"
+    assert (again.done.gaps, again.done.records) == ([], 0)
+
+
+def test_a_request_that_cannot_be_understood_is_an_error() -> None:
+    """If even the beginning of the log cannot be asked for."""
+
+    class Odd(Log):
+        def get(self, path: str, **query: str) -> Any:
+            if query["since"] == "oldest":
+                raise BadRequest("no")
+            return super().get(path, **query)
+
+    with pytest.raises(BadRequest):
+        ChangeReader(cast("Server", Odd())).batch(Position(), 10)
 
 
 def test_a_record_becomes_a_row() -> None:
