@@ -1,12 +1,17 @@
 """Purges by Spark whose executors and drivers are killed; part of `./test full`."""
 
 import contextlib
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import msgspec
 import pytest
 
@@ -16,11 +21,11 @@ from headgate.purge.deleter import Deleter
 from headgate.purge.fence import Fence
 from headgate.purge.jobs import LEAVES, State
 from headgate.purge.spark_deleter import driver_pool
-from headgate.testing.headgate_server import HeadgateServer
-from tests.purge.lake import Lake
+from headgate.testing.headgate_server import HeadgateServer, environment
+from tests.purge.lake import Lake, in_the_end
 from tests.purge.listing import files_below, local_path
 from tests.spark.cluster import SparkCluster
-from tests.spark.purging import FILES_BELOW, drivers, wait_for
+from tests.spark.purging import CONF, FILES_BELOW, SETTINGS, drivers, patient, sets, wait_for
 from tests.unit.purge.dropped import DroppedTable
 from tests.unit.purge.dropped import files_below as names_below
 
@@ -90,3 +95,46 @@ def test_a_driver_that_is_killed_is_followed_by_another(purging: HeadgateServer)
     assert not folder.exists()
     assert files_below(lake.known["kept"].folder) == lake.known["kept"].files
     lake.close()
+
+
+@pytest.mark.timeout(600)
+def test_a_program_that_is_killed_is_run_again(tmp_path: Path) -> None:
+    """When its job is open again its driver deletes nothing more; the next one does the rest."""
+    settings = {
+        **SETTINGS,
+        "purger.async.worker-threads": "0",
+        "purger.async.lease-timeout-ms": "5000",
+    }
+    with patient(), HeadgateServer(tmp_path, *sets(settings)) as server:
+        catalog = Catalog(server.iceberg_url, warehouse="main")
+        made = make_table(catalog, ("shop", "large"), FILES)
+        folder = local_path(made.location)
+        first = next(path for path in (folder / "data").rglob("*") if path.is_file()).parent
+        catalog.ask("DELETE", f"{made.path}?purgeRequested=true")
+        program = subprocess.Popen(command(server), env=environment(), stdout=subprocess.DEVNULL)
+        when_first_deleted(first, program.kill).join()
+        code = program.wait()
+        assert in_the_end(lambda: jobs(server, State.PENDING) == 1, 60.0), server.said()
+        left = len(files_below(folder))
+        time.sleep(1.0)
+        still = len(files_below(folder))
+        done = json.loads(subprocess.check_output(command(server), env=environment()))
+
+    [job] = done["jobs"]
+    assert code == -signal.SIGKILL
+    assert 0 < left == still < made.files
+    assert (job["state"], job["deleted"] + job["missing"]) == (State.SUCCEEDED, made.files)
+    assert not folder.exists()
+
+
+def command(server: HeadgateServer) -> list[str]:
+    """`headgate pipeline purge` for a server."""
+    conf = [part for name, text in CONF.items() for part in ("--conf", f"{name}={text}")]
+    words = ["pipeline", "purge", "--server", server.url, "--master", "local[1]", "--json", *conf]
+    return [sys.executable, "-m", "headgate", *words]
+
+
+def jobs(server: HeadgateServer, state: str) -> int:
+    """How many jobs of a server are in a state."""
+    url = f"{server.url}/management/v1/jobs"
+    return len(httpx.get(url, params={"state": state}, trust_env=False).json()["jobs"])
