@@ -1,5 +1,6 @@
 """`headgate pipeline orphans` on real files and on a real S3 server, with Spark."""
 
+import http.client
 import json
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from headgate.pipelines.reporting import Report, Stage
 from headgate.pipelines.server import Server
 from headgate.pipelines.session import SparkOptions
 from headgate.testing.headgate_server import HeadgateServer, environment
-from headgate.testing.object_stores import S3Server
+from headgate.testing.object_stores import S3Server, send
 from tests.purge.listing import keys_in
 from tests.spark.cluster import SparkCluster
 from tests.spark.connect import ConnectServer
@@ -190,7 +191,8 @@ def test_what_is_committed_or_dropped_meanwhile_is_no_orphan(
 def test_objects_are_found_and_deleted_in_s3(
     s3_server: S3Server, bucket: str, s3_lake: HeadgateServer, spark: SparkSession
 ) -> None:
-    """A table in S3 keeps all its objects, whoever calls them `s3a`."""
+    """A table in S3 keeps all its objects, whoever calls them `s3a`; what stands for a folder is no
+    orphan."""
     lake, keys = Lake(s3_lake), s3_server.keys
     store = S3Store(
         bucket,
@@ -203,6 +205,8 @@ def test_objects_are_found_and_deleted_in_s3(
     made = lake.make("shop", "t", 3, ObjectPlace(f"s3://{bucket}", store))
     referred = "wh/shop/referred as s3a"
     obstore.put(store, referred, b"1")
+    folder = f"{made.location.replace('s3:/', s3_server.url)}/data/"
+    assert send(keys, "PUT", folder)[0] == http.client.OK
     lake.refer(made, f"s3a://{bucket}/{referred}")
     kept = keys_in(s3_server, bucket)
     for key in ("wh/shop/orphan%20 é", f"{made.location.removeprefix(f's3://{bucket}/')}/data/x"):

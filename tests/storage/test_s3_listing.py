@@ -1,6 +1,7 @@
 """Listing what lies in a bucket, with sizes and times."""
 
 import asyncio
+import http.client
 import time
 
 import pytest
@@ -11,7 +12,7 @@ from headgate.storage.files import StorageFiles
 from headgate.storage.listing import Listing
 from headgate.storage.options import StorageOptions
 from headgate.storage.worker_files import WorkerFiles
-from headgate.testing.object_stores import S3Server
+from headgate.testing.object_stores import S3Server, send
 
 MINUTE_MS = 60_000
 
@@ -44,6 +45,22 @@ def test_objects_are_listed_with_sizes_and_times(
     assert all(abs(one - time.time() * 1_000) < 10 * MINUTE_MS for one in deep.times_ms)
     assert here.names == ["w/a b%20é"]
     assert found.folders(place) == [f"{place}/x"]
+
+
+def test_what_stands_for_a_folder_is_no_file(
+    found: Listing, files: StorageFiles, s3_server: S3Server, bucket: str
+) -> None:
+    """Consoles and Hadoop write objects whose names end with a slash; they are listed without."""
+    write(files, bucket, "w/x/1", "w/file")
+    assert send(s3_server.keys, "PUT", f"{s3_server.url}/{bucket}/w/x/")[0] == http.client.OK
+
+    [listed] = found.files(f"s3://{bucket}/w", deep=True)
+
+    assert sorted(listed.names) == ["w/file", "w/x", "w/x/1"]
+    looked = found.look(f"s3://{bucket}/w/file")
+    assert looked
+    assert looked.size == 5
+    assert found.look(f"s3://{bucket}/w/x") is None
 
 
 def test_many_objects_without_folders_are_one_part(

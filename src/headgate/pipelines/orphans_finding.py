@@ -90,7 +90,7 @@ class Finder:
             if owner is None or owner.kept or not is_location(path):
                 self.kept += 1
                 continue
-            if size is None or modified is None:
+            if not size or modified is None:  # what is empty may stand for a folder
                 looked = self._listing.look(path)
             else:
                 looked = Looked(size, modified)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import obstore
 
 from headgate.clock import SystemClock
-from headgate.errors import Forbidden
+from headgate.errors import FileMissing, Forbidden
 from headgate.storage.failures import translated as translated_objects
 from headgate.storage.local_files import ABSENT, location_of, path_of
 from headgate.storage.local_files import translated as translated_files
@@ -84,13 +84,15 @@ class Listing:
                     place.root,
                     [one["path"] for one in found],
                     [one["size"] for one in found],
-                    [int(one["last_modified"].timestamp() * MS_PER_SECOND) for one in found],
+                    [_time_ms(one) for one in found],
                 )
 
     def look(self, location: str) -> Looked | None:
-        """A local file; None if it is gone, or was none."""
+        """A file by itself; None if it is gone, or was none: that which stands for a folder of an
+        object store is listed under another name than its own."""
         place = parse(location)
-        assert place.kind == "file", location
+        if place.kind != "file":
+            return self._look_at_object(place)
         with translated_files(place):
             try:
                 status = os.lstat(path_of(place))
@@ -98,6 +100,15 @@ class Listing:
                 return None
         is_file = S_ISREG(status.st_mode)
         return Looked(status.st_size, status.st_mtime_ns // NS_PER_MS) if is_file else None
+
+    def _look_at_object(self, place: Place) -> Looked | None:
+        store = self._opened(place)
+        try:
+            with translated_objects(location_of(place)):
+                found = obstore.head(store, place.path)
+        except FileMissing:
+            return None
+        return Looked(found["size"], _time_ms(found))
 
     def _checked(self, location: str) -> Place:
         place = parse(location)
@@ -135,6 +146,10 @@ class Listing:
 
     def _opened(self, place: Place) -> Store:
         return asyncio.run(self._stores.of(place))
+
+
+def _time_ms(found: "ObjectMeta") -> int:
+    return int(found["last_modified"].timestamp() * MS_PER_SECOND)
 
 
 def _local_folders(path: str) -> list[str]:
