@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import msgspec
+import psutil
 import pytest
 
 from headgate.pipelines.fixtures.catalog import Catalog
@@ -112,16 +113,25 @@ def test_a_program_that_is_killed_is_run_again(tmp_path: Path) -> None:
         first = next(path for path in (folder / "data").rglob("*") if path.is_file()).parent
         catalog.ask("DELETE", f"{made.path}?purgeRequested=true")
         program = subprocess.Popen(command(server), env=environment(), stdout=subprocess.DEVNULL)
-        when_first_deleted(first, program.kill).join()
+        below: list[psutil.Process] = []
+
+        def kill() -> None:
+            below.extend(psutil.Process(program.pid).children(recursive=True))
+            program.kill()
+
+        when_first_deleted(first, kill).join()
         code = program.wait()
         assert in_the_end(lambda: jobs(server, State.PENDING) == 1, 60.0), server.said()
         left = len(files_below(folder))
         time.sleep(1.0)
         still = len(files_below(folder))
+        orphans = psutil.wait_procs(below, 60.0)[1]
         done = json.loads(subprocess.check_output(command(server), env=environment()))
 
     [job] = done["jobs"]
     assert code == -signal.SIGKILL
+    assert len(below) > 1
+    assert orphans == []
     assert 0 < left == still < made.files
     assert (job["state"], job["deleted"] + job["missing"]) == (State.SUCCEEDED, made.files)
     assert not folder.exists()

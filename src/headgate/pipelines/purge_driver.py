@@ -4,7 +4,7 @@ next table, until its parent ends it or something fails."""
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,10 @@ class Driver:
         yield from worker.delete(factory, asked, step, fence, hands)
         self.has_failed = False
 
+    def close(self) -> None:
+        """Stop Spark. When Python itself stops it, threads are gone that it would wait for."""
+        self._sessions.close()
+
     def _remover(
         self,
         options: bytes,
@@ -84,7 +88,8 @@ def main() -> None:
     """Drive Spark for the server that started this process."""
     driver = Driver()
     jobs: dict[bytes, Job] = {b"check": driver.check, b"delete": driver.delete}
-    live(jobs, is_over=lambda: driver.has_failed)
+    with closing(driver):
+        live(jobs, is_over=lambda: driver.has_failed)
 
 
 if __name__ == "__main__":
