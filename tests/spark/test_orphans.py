@@ -321,16 +321,20 @@ def test_only_who_sees_all_tables_and_purges_may_look(tmp_path: Path) -> None:
             run(OrphansOptions("main"), bob, SparkOptions(), Report(is_quiet=True))
 
 
-def test_a_summary_is_one_object_for_scripts(lake: Lake, spark: SparkSession) -> None:
-    """With the sums of each place."""
-    made = lake.make("scripted", "t")
+@pytest.mark.parametrize("words", [("orphans",), ("orphans", "--dry-run")])
+def test_a_summary_is_one_object_for_scripts(
+    lake: Lake, spark: SparkSession, words: tuple[str, ...]
+) -> None:
+    """With the sums of each place; without a word to delete, nothing is."""
+    name = f"scripted{len(words)}"
+    made = lake.make(name, "t")
     plant([folder_of(made) / "x"])
     lake.age()
-    place = str(lake.warehouse / "scripted")
+    place = str(lake.warehouse / name)
 
     done = CliRunner().invoke(
         pipeline,
-        ["orphans", "--server", lake.server.url, "--catalog", "main", "--below", place, "--json"],
+        [*words, "--server", lake.server.url, "--catalog", "main", "--below", place, "--json"],
     )
 
     assert done.exit_code == 0, done.output
@@ -338,4 +342,4 @@ def test_a_summary_is_one_object_for_scripts(lake: Lake, spark: SparkSession) ->
     assert (told["orphans"], told["bytes"], told["is_dry_run"]) == (1, 6, True)
     assert told["places"] == [place]
     [one] = told["by_place"]
-    assert (one["place"], one["table"]) == (made.location, "main.scripted.t")
+    assert (one["place"], one["table"]) == (made.location, f"main.{name}.t")

@@ -25,7 +25,11 @@ OLDER_THAN = "3d"
     help=f"Only files that were written so long ago, as 36h; {OLDER_THAN} if not given, 24h at "
     "least.",
 )
-@click.option("--delete", is_flag=True, help="Delete them. Without this nothing is changed.")
+@click.option(
+    "--delete/--dry-run",
+    default=False,
+    help="Delete them. With --dry-run, and without either, nothing is changed.",
+)
 @click.option(
     "--report",
     metavar="FILE",
