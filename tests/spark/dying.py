@@ -55,6 +55,16 @@ def passing(*arguments):
 OnceTable.frame = passing
 """
 """When it has all rows that it is to write."""
+REMOVING = """
+from headgate.pipelines import orphans_removal
+remove_files = orphans_removal.remove_files
+def removing(where, batches):
+    for batch in remove_files(where, batches):
+        die()
+        yield batch
+orphans_removal.remove_files = removing
+"""
+"""When it has deleted some orphans."""
 RUN = "pipeline.main(sys.argv[1:])"
 
 

@@ -30,25 +30,6 @@ orphans.remove = killed
 pipeline.main(sys.argv[1:])
 """
 """A program that is killed when it has deleted some orphans."""
-DYING = """
-import os, psutil, sys
-from headgate.cli.pipeline import pipeline
-from headgate.pipelines import orphans_removal
-remove_files = orphans_removal.remove_files
-mark = sys.argv.pop(1)
-def dying(where, batches):
-    for batch in remove_files(where, batches):
-        if not os.path.exists(mark):
-            open(mark, "x").close()
-            executor = psutil.Process().parent()
-            while "java" not in executor.name():
-                executor = executor.parent()
-            executor.kill()
-        yield batch
-orphans_removal.remove_files = dying
-pipeline.main(sys.argv[1:])
-"""
-"""A program of which an executor is killed once, when it has deleted some orphans."""
 VIEW: dict[str, Any] = {
     "schema": {"type": "struct", "schema-id": 0, "fields": []},
     "view-version": {

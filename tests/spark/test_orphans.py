@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import obstore
 import pyarrow.parquet as pq
@@ -29,8 +28,9 @@ from headgate.testing.object_stores import S3Server, send
 from tests.purge.listing import keys_in
 from tests.spark.cluster import SparkCluster
 from tests.spark.connect import ConnectServer
+from tests.spark.dying import REMOVING, run_dying
 from tests.spark.killed import run_killed
-from tests.spark.orphaned import DAY_SECONDS, DELETED, DYING, KILLED, Lake, folder_of, local, plant
+from tests.spark.orphaned import DAY_SECONDS, DELETED, KILLED, Lake, folder_of, local, plant
 
 # PySpark's own toLocalIterator leaves its socket to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
@@ -79,27 +79,6 @@ def search(
     """One run, in the Spark of all tests."""
     telling = report or Report(is_quiet=True)
     return run(options, Server(server.url), SparkOptions(), telling, clock)
-
-
-def removed(
-    lake: Lake,
-    namespace: str,
-    *spark: str,
-    program: tuple[str, ...] = ("-m", "headgate", "pipeline"),
-) -> dict[str, Any]:
-    """The summary of a run in a process of its own that deletes."""
-    place = ("--below", str(lake.warehouse / namespace), "--json", "--delete")
-    where = ("--server", lake.server.url, "--catalog", "main", *place)
-    done = subprocess.run(
-        [sys.executable, *program, "orphans", *where, *spark],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
 
 
 def paths_in(report: Path) -> set[str]:
@@ -254,13 +233,10 @@ def test_an_executor_that_is_killed_is_made_good(
     kept = lake.files("dying")
     plant(folder_of(made) / "data" / f"orphan {number}" for number in range(20))
     lake.age()
-    options = cluster.options()
-    conf = [word for pair in options.conf.items() for word in ("--conf", "=".join(pair))]
-    spark = ("--master", options.master, *conf)
+    words = ("orphans", "--below", str(lake.warehouse / "dying"), "--delete")
 
-    told = removed(lake, "dying", *spark, program=("-c", DYING, str(tmp_path / "killed")))
+    told = run_dying(REMOVING, cluster, lake.server, tmp_path / "killed", *words)
 
-    assert (tmp_path / "killed").exists()
     assert (told["orphans"], told["deleted"] + told["missing"], told["failed"]) == (20, 20, 0)
     assert told["missing"] > 0
     assert lake.files("dying") == kept
@@ -273,7 +249,21 @@ def test_spark_connect_does_the_same(lake: Lake, connect_server: ConnectServer) 
     plant(folder_of(made) / "data" / f"orphan {number}" for number in range(5))
     lake.age()
 
-    told = removed(lake, "connected", "--remote", connect_server.options.remote)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "headgate", "pipeline", "orphans", "--json", "--delete"),
+            *("--server", lake.server.url, "--catalog", "main"),
+            *("--below", str(lake.warehouse / "connected")),
+            *("--remote", connect_server.options.remote),
+        ],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
 
     assert (told["orphans"], told["deleted"], told["kept"]) == (5, 5, 0)
     assert lake.files("connected") == kept
