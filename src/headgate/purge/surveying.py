@@ -8,19 +8,18 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
-from itertools import islice
 from typing import NamedTuple, Protocol
 
 from headgate.catalog.metadata_files import unzipped
 from headgate.catalog.ports import Roots
 from headgate.errors import BadMetadata, FileMissing, Forbidden, InvalidInput, StorageUnavailable
 from headgate.limits import (
-    REFERENCE_FOLDERS_MAX,
     REFERENCE_MANIFESTS_KNOWN_MAX,
     REFERENCE_UNREAD_MAX,
     WALK_SEEN_PATHS_MAX,
 )
 from headgate.planning.reachable import Unread, Walk
+from headgate.purge.folders import Folders
 from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
 from headgate.purge.territory import Standing, Territory
 
@@ -44,7 +43,6 @@ class Bounds(NamedTuple):
     own: tuple[str, ...]
 
 
-Folders = frozenset[bytes]
 _known: dict[tuple[Bounds, str], Folders] = {}
 """The folders outside that a manifest leads to."""
 Who = tuple[Roots, tuple[Referrer, ...]]
@@ -102,8 +100,8 @@ class Survey:
             if paths:
                 self._leading.add(manifest)
                 if manifest in self._manifests:
-                    self._manifests[manifest] = _few(self._manifests[manifest] | folders)
-                self._folders = _few(self._folders | folders)
+                    self._manifests[manifest] |= folders
+                self._folders |= folders
                 yield paths
         if self._is_repeated:
             yield list(self._noted_files)  # manifests may be outside themselves
@@ -131,7 +129,7 @@ class Survey:
             return False
         if folders:
             self._leading.add(manifest)
-            self._folders = _few(self._folders | folders)
+            self._folders |= folders
         return True
 
     def _follow_up(self, walk: Walk) -> None:
@@ -154,7 +152,7 @@ class Survey:
         outside, folders = self._sorted(paths)
         if outside:
             self._noted_files.update(outside)
-            self._folders = _few(self._folders | folders)
+            self._folders |= folders
         return outside
 
     def _sorted(self, paths: Sequence[str]) -> tuple[list[str], Folders]:
@@ -166,10 +164,9 @@ class Survey:
             if folder.standing_of(name) is Standing.OUTSIDE:
                 outside.append(path)
                 folders.add(folder.key)
-        return outside, Folders(folders)
+        return outside, Folders(frozenset(folders))
 
     def _outside(self) -> Outside:
-        is_anywhere = len(self._folders) > REFERENCE_FOLDERS_MAX
         unread = sorted({one.path for one in self._unread})
         digest = blake2b(digest_size=16)
         for paths in (self._leading, self._noted_files):
@@ -177,18 +174,11 @@ class Survey:
                 digest.update(path.encode(errors="replace") + b"\0")
             digest.update(b"\0")
         return Outside(
-            folders=() if is_anywhere else tuple(sorted(self._folders)),
-            is_anywhere=is_anywhere,
+            folders=tuple(sorted(self._folders.flat)),
+            trees=tuple(sorted(self._folders.trees)),
             digest=digest.digest(),
             unread=tuple(unread[:REFERENCE_UNREAD_MAX]),
         )
-
-
-def _few(folders: Folders) -> Folders:
-    """As many of these as are told apart, and one more that says that there are too many."""
-    if len(folders) <= REFERENCE_FOLDERS_MAX:
-        return folders
-    return Folders(islice(folders, REFERENCE_FOLDERS_MAX + 1))
 
 
 def survey(table: Surveyed, roots: Roots, files: Files) -> Outside:

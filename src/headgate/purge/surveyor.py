@@ -10,6 +10,7 @@ from contextlib import aclosing
 import msgspec
 
 from headgate.catalog.ports import Roots
+from headgate.purge.folders import parent_of
 from headgate.workers.pool import WorkerPool
 
 
@@ -30,8 +31,8 @@ class Outside(msgspec.Struct, frozen=True, array_like=True):
 
     folders: tuple[bytes, ...] = ()
     """In which these files lie, as keys (`model.locations.index_key`), in order."""
-    is_anywhere: bool = False
-    """They lie in too many folders to tell."""
+    trees: tuple[bytes, ...] = ()
+    """Or anywhere in or below these, where there are too many folders to tell; in order, too."""
     digest: bytes = b""
     """Of what leads to these files: as long as it is the same, so are they."""
     unread: tuple[str, ...] = ()
@@ -40,21 +41,23 @@ class Outside(msgspec.Struct, frozen=True, array_like=True):
     @property
     def is_nothing(self) -> bool:
         """Whether there are no such files."""
-        return not self.folders and not self.is_anywhere
+        return not self.folders and not self.trees
 
     def touches(self, places: tuple[bytes, ...]) -> bool:
         """Whether some of these files may lie in these places, given by their keys, or be one."""
-        return self.is_anywhere or any(
-            self._lies_below(place) or _parent(place) in self.folders for place in places
+        return any(
+            place.startswith(self.trees)
+            or parent_of(place) in self.folders
+            or _is_one_below(place, self.folders)
+            or _is_one_below(place, self.trees)
+            for place in places
         )
 
     def lies_in(self, folders: AbstractSet[bytes]) -> bool:
         """Whether some of these files may lie in these very folders."""
-        return self.is_anywhere or not folders.isdisjoint(self.folders)
-
-    def _lies_below(self, place: bytes) -> bool:
-        first = bisect_left(self.folders, place)  # many tables are asked at once
-        return first < len(self.folders) and self.folders[first].startswith(place)
+        return not folders.isdisjoint(self.folders) or any(
+            folder.startswith(self.trees) for folder in folders
+        )
 
 
 class Referrer(msgspec.Struct, frozen=True, array_like=True):
@@ -105,6 +108,7 @@ class Surveyor:
                     yield answer
 
 
-def _parent(place: bytes) -> bytes:
-    """The key of what a place lies in."""
-    return place[: place.rfind(b"\0", 0, -1) + 1]
+def _is_one_below(place: bytes, keys: tuple[bytes, ...]) -> bool:
+    """Whether one of these keys, which are in order, is that of a place or of what lies in it."""
+    first = bisect_left(keys, place)  # many tables are asked at once
+    return first < len(keys) and keys[first].startswith(place)

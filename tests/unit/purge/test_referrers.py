@@ -251,7 +251,7 @@ async def test_files_outside_are_asked_about_where_others_refer_to(referring: Re
     """Only tables that refer to something in the very same folder are walked over."""
     for name in ("one", "two"):
         await referring.node.table(name)
-    referring.surveyor.outside = {"one": into(PLACE), "two": Outside(is_anywhere=True)}
+    referring.surveyor.outside = {"one": into(PLACE), "two": Outside(trees=(b"",))}
 
     near = await referring.referrers.shared(referring.job, [f"{PLACE}/data/a", "rubbish"])
     far = await referring.referrers.shared(referring.job, ["file:///purged/other/a"])

@@ -160,21 +160,24 @@ def test_only_files_in_a_place_touch_it() -> None:
     assert not Outside().touches((index_key("/w"),))
 
 
-def test_too_many_folders_are_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is remembered of a table is small."""
-    monkeypatch.setattr(surveying, "REFERENCE_FOLDERS_MAX", 1)
-    folders = ("p", "q", "r", "s")
-    table = referring(tmp_path, *(f"{tmp_path}/other/{folder}/a.parquet" for folder in folders))
+def test_a_table_of_a_thousand_partitions_of_another_touches_no_third(tmp_path: Path) -> None:
+    """As `snapshot` and `add_files` of Spark make one. What is remembered of it is small."""
+    source, third = tmp_path / "source", tmp_path / "third"
+    paths = [f"{source}/data/p={number}/a.parquet" for number in range(1_000)]
+    table = referring(tmp_path, *paths, f"{third}2/a.parquet")
 
     found = look(table)
     again = look(table)
 
     assert found == again
-    assert sorted(map(len, surveying._known.values())) == [0, 2]
-    assert found.is_anywhere
-    assert found.folders == ()
-    assert found.touches((index_key("/anywhere"),))
-    assert found.lies_in(set())
+    assert found.folders == (index_key(f"{third}2"),)
+    assert found.trees == (index_key(f"{source}/data"),)
+    assert sorted(len(one.flat | one.trees) for one in surveying._known.values()) == [0, 2]
+    assert found.touches((index_key(str(source)),))
+    assert found.touches((index_key(f"{source}/data/p=7"),))
+    assert found.lies_in({index_key(f"{source}/data/p=7")})
+    assert not found.touches((index_key(str(third)), index_key(f"{source}2/data/p=7")))
+    assert not found.lies_in({index_key(str(third)), index_key(str(source))})
 
 
 def test_what_is_known_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
