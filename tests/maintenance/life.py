@@ -23,7 +23,8 @@ from headgate.kernel.kernel import Kernel
 from headgate.model.names import Identifier
 from headgate.purge.finishing import finish
 from headgate.purge.history import finished_jobs
-from headgate.purge.jobs import JobRow, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobRow
 from headgate.purge.queue import Queue
 from tests.authorization.clerk import Clerk
 from tests.authorization.gravitino_operations import LAKE_URL, target

@@ -10,7 +10,8 @@ import pytest
 from headgate.errors import BackendUnavailable, HeadgateError
 from headgate.limits import LEASE_RENEW_MS
 from headgate.purge.claims import row_of
-from headgate.purge.jobs import JobTerms, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobTerms
 from headgate.testing.faults import Fault, Faults
 from headgate.testing.kernels import SteppedClock, turns
 from tests.conftest import FULL

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from headgate.catalog.events import PurgeCompleted, PurgeFailed
-from headgate.purge.jobs import JobRow, JobTerms, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobRow, JobTerms
 from tests.purge.listing import files_below, local_path, lying_below
 from tests.purge.machine import Machine, Site, files_of, opened_site
 from tests.seeds import draw_seed

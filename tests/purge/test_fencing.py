@@ -16,7 +16,8 @@ import pytest
 from headgate.catalog.purging import LiveJob
 from headgate.clock import SystemClock
 from headgate.purge.claims import Lease
-from headgate.purge.jobs import JobTerms, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobTerms
 from headgate.testing.headgate_server import HeadgateServer
 from headgate.testing.kernels import SteppedClock
 from tests.purge.cluster import hasty, slow_children

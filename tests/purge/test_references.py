@@ -14,7 +14,7 @@ from pyiceberg.table import Table
 
 from headgate.catalog.purging import PurgeTerms
 from headgate.purge import surveying, worker
-from headgate.purge.jobs import State
+from headgate.purge.job_states import State
 from headgate.purge.service import PurgeService
 from headgate.purge.stages import GROUND_SECONDS
 from headgate.testing.kernels import SteppedClock

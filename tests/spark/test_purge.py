@@ -25,8 +25,9 @@ from headgate.planning.files import LocalFiles
 from headgate.planning.reachable import Walk
 from headgate.purge import sweeping
 from headgate.purge.fence import Fence
-from headgate.purge.jobs import LEAVES, State
+from headgate.purge.job_states import State
 from headgate.purge.removal import Hands, Removal
+from headgate.purge.steps import LEAVES
 from headgate.storage.deletions import Check, may_go_on
 from headgate.testing.headgate_server import HeadgateServer, environment
 from headgate.testing.object_stores import S3Server

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from headgate.amounts import duration, size
 from headgate.cli.output import iso, printable
 from headgate.purge.inspecting import Wanted
+from headgate.purge.job_states import State
 from headgate.purge.job_views import JobSummary, JobView
-from headgate.purge.jobs import State
 
 HEADINGS = ("ID", "STATE", "TABLE", "FILES", "SIZE", "DROPPED")
 BAR_CHARS = 24

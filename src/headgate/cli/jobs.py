@@ -28,8 +28,8 @@ from headgate.kernel.kernel import Kernel
 from headgate.limits import JOBS, JOBS_MAX
 from headgate.model.names import Identifier
 from headgate.purge.inspecting import Inspector, Wanted, check_state, job_id
+from headgate.purge.job_states import State
 from headgate.purge.job_views import JobSummary, JobView
-from headgate.purge.jobs import State
 from headgate.purge.steering import Steering
 
 FOLLOW_SECONDS = 1.0  # between looks: workers do not tell more often

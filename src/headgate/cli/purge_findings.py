@@ -11,7 +11,7 @@ from headgate.errors import HeadgateError
 from headgate.extension_settings import purger_selection
 from headgate.kernel.kernel import Kernel
 from headgate.purge.inspecting import Inspector
-from headgate.purge.jobs import State
+from headgate.purge.job_states import State
 from headgate.settings.purge_jobs import PURGE_WORKER_THREADS
 from headgate.settings.setting import Settings
 

@@ -14,7 +14,7 @@ from headgate.errors import HeadgateError
 from headgate.http.measures import Samples
 from headgate.limits import PURGE_MEASURES_SECONDS, READY_SECONDS
 from headgate.purge.inspecting import Found, Inspector
-from headgate.purge.jobs import State
+from headgate.purge.job_states import State
 
 LIVE = (State.PENDING, State.RUNNING, State.DEAD_LETTER)
 """The states that jobs can stay in."""

@@ -22,7 +22,7 @@ from headgate.errors import (
 from headgate.pipelines.purge_work import PATH, Work, claim
 from headgate.purge.deleter import Deleter, Progress
 from headgate.purge.fence import new_fence
-from headgate.purge.jobs import State
+from headgate.purge.job_states import State
 from headgate.purge.outwork import LOST
 from headgate.purge.sizing import Sizes
 from headgate.purge.spark_deleter import driver_pool

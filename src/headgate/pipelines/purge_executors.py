@@ -22,7 +22,7 @@ from headgate.pipelines.zips import forget_zips
 from headgate.planning.files import open_files
 from headgate.planning.reachable import Found, Listed, Walk
 from headgate.purge.fence import open_fence
-from headgate.purge.jobs import Failed
+from headgate.purge.ledger import Failed
 from headgate.purge.removal import Bulk, Means, Removal, Removed, Tell
 from headgate.storage.deletions import Check, may_go_on
 

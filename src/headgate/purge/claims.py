@@ -19,7 +19,8 @@ from headgate.kernel.objects import expect
 from headgate.kernel.records import Outcome
 from headgate.kernel.store import Versioned
 from headgate.limits import FETCH_IDS_MAX, RESOLVE_TRIES_MAX
-from headgate.purge.jobs import JobRow, JobTerms, State, claimed, new_row
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobRow, JobTerms, claimed, new_row
 
 NO_ROW = 0
 """Stands for the version of a row that is not there."""

@@ -8,14 +8,12 @@ from pathlib import Path
 import msgspec
 
 from headgate.catalog.ports import Roots
-from headgate.purge.jobs import LEAVES, ROOTS, Failed
+from headgate.purge.ledger import Failed
+from headgate.purge.steps import LEAVES, STEPS
 from headgate.purge.surveyor import Referrer
 from headgate.workers.pool import WorkerPool, module
 
 WORKER = module("headgate.purge.worker")
-DATA, MANIFESTS, LISTS, OLDER, LAST = "data", "manifests", "manifest-lists", "older", "last"
-STEPS = {LEAVES: (DATA,), ROOTS: (MANIFESTS, LISTS, OLDER, LAST)}
-"""Each step begins when all is gone that the step before it led to."""
 STILL_THERE = "it was deleted and is still there"
 
 

@@ -16,18 +16,10 @@ from headgate.clock import Clock
 from headgate.errors import FileMissing, StorageUnavailable
 from headgate.limits import WALK_SEEN_PATHS_MAX
 from headgate.planning.reachable import Found, Walk
-from headgate.purge.deleter import (
-    DATA,
-    LAST,
-    LISTS,
-    MANIFESTS,
-    OLDER,
-    STILL_THERE,
-    Progress,
-    Task,
-)
-from headgate.purge.jobs import LEAVES, Failed
+from headgate.purge.deleter import STILL_THERE, Progress, Task
+from headgate.purge.ledger import Failed
 from headgate.purge.removal import Hands, Kind, Means, Removal, Removed, Remover
+from headgate.purge.steps import DATA, LAST, LEAVES, LISTS, MANIFESTS, OLDER
 from headgate.purge.surveying import StaleError, referred
 from headgate.purge.sweeping import Deletion
 from headgate.purge.territory import Standing, Territory

@@ -11,7 +11,9 @@ from headgate.catalog.purging import PURGED, TASKS, LiveJob, PurgeJob, end_job, 
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
 from headgate.purge.commits import commit
-from headgate.purge.jobs import Failed, JobRow, State, ledger_of
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobRow
+from headgate.purge.ledger import Failed, ledger_of
 
 LEDGER_KEPT = 20
 """Lines of a ledger that are kept in the history."""

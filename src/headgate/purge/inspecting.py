@@ -16,8 +16,9 @@ from headgate.kernel.kernel import Kernel
 from headgate.kernel.objects import expect
 from headgate.limits import FETCH_IDS_MAX, JOBS_MAX
 from headgate.purge.history import check_metalake, finished_job, finished_jobs
+from headgate.purge.job_states import State
 from headgate.purge.job_views import JobSummary, JobView, summary, view
-from headgate.purge.jobs import JobRow, State
+from headgate.purge.jobs import JobRow
 from headgate.purge.queue import Queue
 
 Sees = Callable[[LiveJob], Awaitable[bool]]

@@ -3,7 +3,8 @@
 import msgspec
 
 from headgate.catalog.purging import LiveJob, PurgeJob, can_come_back
-from headgate.purge.jobs import JobRow, State, new_row
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobRow, new_row
 
 _MS_PER_SECOND = 1_000
 

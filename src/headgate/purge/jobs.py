@@ -4,46 +4,17 @@ The catalog's head says that a job is there; this row says how far it is. A job 
 PENDING and was never tried: the first claim makes the row.
 """
 
-from collections.abc import Iterable, Sequence
-from enum import StrEnum
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
 from headgate.kernel.objects import ObjectType, Stored
+from headgate.purge.job_states import State
+from headgate.purge.ledger import Failed, ledger_of
+from headgate.purge.steps import LEAVES
 
-LEDGER_MAX = 500
-"""Lines of a ledger; more than these failures are counted only."""
-LEDGER_BYTES_MAX = 200_000
 ERROR_CHARS_MAX = 1_000
-LEAVES, ROOTS = "leaves", "roots"
-"""The stages of a purge: the files that lead to no others, then those that did."""
-
-
-class State(StrEnum):
-    """Where a job is in its life."""
-
-    PENDING = "PENDING"
-    """It waits for its first or next attempt."""
-    RUNNING = "RUNNING"
-    """A worker has it."""
-    SUCCEEDED = "SUCCEEDED"
-    """Every file is gone."""
-    DEAD_LETTER = "DEAD_LETTER"
-    """It failed too often: it waits for an operator."""
-    CANCELLED = "CANCELLED"
-    """An operator gave it up; its files stay."""
-
-
-ENDED = frozenset({State.SUCCEEDED, State.CANCELLED})
-"""What is forgotten, by whoever finds it."""
-
-
-class Failed(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A file that could not be deleted: a line of the ledger."""
-
-    path: str
-    why: str
 
 
 class JobRow(Stored, frozen=True):
@@ -343,14 +314,3 @@ def redriven(row: JobRow | None, now_ms: int = 0) -> JobRow:
         next_attempt_ms=0,
         updated_ms=max(now_ms, row.updated_ms),
     )
-
-
-def ledger_of(failed: Iterable[Failed], room: int = LEDGER_BYTES_MAX) -> tuple[Failed, ...]:
-    """As many of these failures as a row, or so many bytes, can hold; each file once."""
-    kept: dict[str, Failed] = {}
-    for one in failed:
-        room -= len(one.path.encode(errors="replace")) + len(one.why.encode(errors="replace"))
-        if len(kept) == LEDGER_MAX or room < 0:
-            break
-        kept.setdefault(one.path, one)
-    return tuple(kept.values())

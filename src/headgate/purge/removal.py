@@ -10,7 +10,7 @@ import msgspec
 from headgate.clock import Clock
 from headgate.planning.reachable import Found, Seen, Walk
 from headgate.purge.deleter import Task
-from headgate.purge.jobs import Failed
+from headgate.purge.ledger import Failed
 from headgate.purge.sweeping import Batch, Deletion, Sweep
 from headgate.purge.territory import Standing, Territory
 from headgate.storage.deletions import Check, Deleted

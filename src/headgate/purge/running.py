@@ -15,11 +15,10 @@ from headgate.purge.claims import Lease
 from headgate.purge.commits import commit
 from headgate.purge.fence import Fence, new_fence
 from headgate.purge.finishing import finish
+from headgate.purge.job_states import ENDED, State
 from headgate.purge.jobs import (
-    ENDED,
     JobRow,
     JobTerms,
-    State,
     given_up,
     is_deadly,
     postponed,

@@ -4,7 +4,7 @@ import asyncio
 
 from headgate.catalog.purging import LiveJob, PurgeTerms
 from headgate.errors import HeadgateError, PurgeUnfinished
-from headgate.purge.jobs import State
+from headgate.purge.job_states import State
 from headgate.purge.workers import Workers
 
 ASYNC = "async"

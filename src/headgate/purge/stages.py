@@ -23,19 +23,11 @@ from headgate.model.locations import index_key, is_within
 from headgate.purge.claims import Lease
 from headgate.purge.commits import commit
 from headgate.purge.deleter import STILL_THERE, Progress, Task
-from headgate.purge.jobs import (
-    LEAVES,
-    ROOTS,
-    Failed,
-    JobRow,
-    JobTerms,
-    Tally,
-    alive,
-    beaten,
-    stage_ended,
-)
+from headgate.purge.jobs import JobRow, JobTerms, Tally, alive, beaten, stage_ended
+from headgate.purge.ledger import Failed
 from headgate.purge.queue import Queue
 from headgate.purge.referrers import Referrers, Surveying
+from headgate.purge.steps import LEAVES, ROOTS
 from headgate.purge.surveyor import Referrer
 
 GROUND_SECONDS = 5.0

@@ -19,7 +19,8 @@ from headgate.model.names import Identifier
 from headgate.purge.commits import commit
 from headgate.purge.finishing import finish
 from headgate.purge.inspecting import Found, Inspector, no_job
-from headgate.purge.jobs import ENDED, JobRow, State, cancelled, redriven
+from headgate.purge.job_states import ENDED, State
+from headgate.purge.jobs import JobRow, cancelled, redriven
 
 Change = Callable[[Found], JobRow | None]
 """The new row of a job; None if it is to stay as it is."""

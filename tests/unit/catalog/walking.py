@@ -15,7 +15,8 @@ from headgate.limits import INDEX_KEY_BYTES_MAX
 from headgate.model.locations import index_key, is_within
 from headgate.purge.deleter import Progress, Task
 from headgate.purge.fence import open_fence
-from headgate.purge.jobs import LEAVES, Failed
+from headgate.purge.ledger import Failed
+from headgate.purge.steps import LEAVES
 from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
 
 MISSING, DAMAGED = "missing", "damaged"

@@ -3,8 +3,10 @@
 from headgate.catalog.purging import LiveJob, PurgeJob
 from headgate.cli.job_words import bar, described, progress
 from headgate.model.names import Identifier
+from headgate.purge.job_states import State
 from headgate.purge.job_views import view
-from headgate.purge.jobs import Failed, JobRow, State
+from headgate.purge.jobs import JobRow
+from headgate.purge.ledger import Failed
 
 NOW_MS = 1_767_225_600_000
 JOB = PurgeJob(Identifier(("a",), "t\n"), "file:/m.json", created_ms=NOW_MS)

@@ -19,7 +19,9 @@ from headgate.cli.main import run
 from headgate.errors import HeadgateError
 from headgate.model.names import Identifier
 from headgate.purge.inspecting import Found, no_job
-from headgate.purge.jobs import Failed, JobRow, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobRow
+from headgate.purge.ledger import Failed
 from tests.unit.catalog.dropping import HOUR_MS, drop, loaded
 from tests.unit.cli.stores import opened_store
 from tests.unit.purge.rows import write_row

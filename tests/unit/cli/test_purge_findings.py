@@ -7,7 +7,8 @@ import pytest
 
 from headgate.cli.main import run
 from headgate.cli.purge_findings import found_of_purger
-from headgate.purge.jobs import JobRow, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobRow
 from headgate.settings.loading import load
 from tests.unit.catalog.dropping import drop
 from tests.unit.cli.stores import opened_store

@@ -13,7 +13,8 @@ from headgate.http.purge_measures import PurgeMeasures
 from headgate.http.shared_measures import SharedMeasures
 from headgate.limits import PURGE_MEASURES_SECONDS
 from headgate.purge.inspecting import Inspector
-from headgate.purge.jobs import JobRow, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobRow
 from headgate.testing.faults import Fault
 from tests.unit.catalog.conftest import node, world
 from tests.unit.catalog.dropping import HOUR_MS, drop

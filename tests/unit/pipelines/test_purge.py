@@ -12,7 +12,7 @@ from headgate.pipelines.purge_work import PATH, ClaimedJob
 from headgate.pipelines.reporting import Report
 from headgate.pipelines.server import Server
 from headgate.pipelines.session import SparkOptions
-from headgate.purge.jobs import State
+from headgate.purge.job_states import State
 from headgate.purge.outwork import Order
 from headgate.purge.sizing import Sizes
 from headgate.storage.options import StorageOptions

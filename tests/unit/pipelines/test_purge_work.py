@@ -15,8 +15,9 @@ from headgate.pipelines.purge_work import ClaimedJob, Work
 from headgate.pipelines.server import Server
 from headgate.purge.deleter import Progress, Task
 from headgate.purge.fence import Fence, new_fence
-from headgate.purge.jobs import LEAVES, ROOTS, Failed
+from headgate.purge.ledger import Failed
 from headgate.purge.outwork import Order, Report
+from headgate.purge.steps import LEAVES, ROOTS
 from headgate.storage.options import StorageOptions
 
 SILENCE_SECONDS = 60.0

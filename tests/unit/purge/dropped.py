@@ -8,10 +8,11 @@ from pyiceberg.manifest import ManifestEntryStatus
 
 from headgate.clock import SystemClock
 from headgate.errors import HeadgateError
-from headgate.purge.deleter import STEPS, Progress, Task
+from headgate.purge.deleter import Progress, Task
 from headgate.purge.deleting import Files, Step, Tools
-from headgate.purge.jobs import LEAVES, ROOTS, Failed
+from headgate.purge.ledger import Failed
 from headgate.purge.removal import Hands, Removal
+from headgate.purge.steps import LEAVES, ROOTS, STEPS
 from headgate.storage.deletions import Check, may_go_on
 from headgate.storage.options import StorageOptions
 from headgate.storage.worker_files import WorkerFiles

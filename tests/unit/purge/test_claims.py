@@ -12,7 +12,8 @@ from headgate.errors import BackendUnavailable, LeaseLost
 from headgate.kernel.store import Versioned
 from headgate.purge import claims
 from headgate.purge.claims import MARGIN, REST_SECONDS_MAX, Claims, Key
-from headgate.purge.jobs import JobTerms, State, cancelled, postponed, succeeded
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobTerms, cancelled, postponed, succeeded
 from headgate.testing.faults import Fault
 from tests.unit.purge.claiming import TERMS, Worker, job, opened_workers
 

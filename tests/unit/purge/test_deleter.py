@@ -21,7 +21,7 @@ from headgate.purge import worker
 from headgate.purge.deleter import WORKER, Deleter, Progress, Task
 from headgate.purge.deleting import Tell
 from headgate.purge.fence import Fence, new_fence
-from headgate.purge.jobs import LEAVES, ROOTS
+from headgate.purge.steps import LEAVES, ROOTS
 from headgate.purge.worker import NobodyListensError, told
 from headgate.storage.deletions import Check
 from headgate.storage.options import StorageOptions

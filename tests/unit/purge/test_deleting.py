@@ -8,7 +8,7 @@ import pytest
 from headgate.errors import BadMetadata, FileMissing, LeaseLost, StorageUnavailable
 from headgate.model.locations import index_key
 from headgate.purge import sweeping
-from headgate.purge.jobs import LEAVES, ROOTS
+from headgate.purge.steps import LEAVES, ROOTS
 from headgate.storage.options import StorageOptions
 from headgate.storage.worker_files import OpenedFiles, WorkerFiles
 from tests.planning.tables import data_file

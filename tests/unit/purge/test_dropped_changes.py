@@ -6,7 +6,8 @@ from headgate.catalog.openings import head_pointer
 from headgate.kernel.records import PointerKey
 from headgate.purge.draining import Draining
 from headgate.purge.finishing import finish
-from headgate.purge.jobs import JobRow, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobRow
 from tests.unit.catalog.change_pages import since
 from tests.unit.catalog.lakes import Node
 from tests.unit.purge.containers import drop_main, jobs, the_realm

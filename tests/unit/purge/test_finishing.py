@@ -12,7 +12,9 @@ from headgate.catalog.reservations import LOCATIONS
 from headgate.kernel.index import look
 from headgate.purge.finishing import decode_finished, finish
 from headgate.purge.history import finished_job
-from headgate.purge.jobs import Failed, State, cancelled, claimed, new_row, succeeded
+from headgate.purge.job_states import State
+from headgate.purge.jobs import cancelled, claimed, new_row, succeeded
+from headgate.purge.ledger import Failed
 from headgate.testing.faults import Crashed
 from headgate.testing.kernels import history
 from tests.unit.catalog.lakes import Node, World

@@ -11,7 +11,9 @@ from headgate.kernel.store import Versioned
 from headgate.purge import inspecting
 from headgate.purge.finishing import finish
 from headgate.purge.inspecting import Inspector, JobPage, Wanted, check_state, job_id
-from headgate.purge.jobs import Failed, JobRow, State, claimed, succeeded
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobRow, claimed, succeeded
+from headgate.purge.ledger import Failed
 from headgate.purge.steering import Steering
 from tests.unit.catalog.dropping import drop
 from tests.unit.catalog.lakes import CATALOG, METALAKE, Node, World

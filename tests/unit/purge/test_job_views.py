@@ -5,8 +5,10 @@ import pytest
 
 from headgate.catalog.purging import LiveJob, PurgeJob
 from headgate.model.names import Identifier
+from headgate.purge.job_states import State
 from headgate.purge.job_views import JobSummary, LedgerLine, summary, view
-from headgate.purge.jobs import Failed, JobRow, State
+from headgate.purge.jobs import JobRow
+from headgate.purge.ledger import Failed
 
 JOB = PurgeJob(
     Identifier(("shop", "europe"), "orders"),

@@ -4,28 +4,24 @@ import msgspec
 import pytest
 
 from headgate.purge.deleter import Progress
+from headgate.purge.job_states import State
 from headgate.purge.jobs import (
     ERROR_CHARS_MAX,
-    LEAVES,
-    LEDGER_BYTES_MAX,
-    LEDGER_MAX,
-    ROOTS,
-    Failed,
     JobRow,
     JobTerms,
-    State,
     Tally,
     alive,
     beaten,
     cancelled,
     claimed,
-    ledger_of,
     postponed,
     redriven,
     released,
     stage_ended,
     succeeded,
 )
+from headgate.purge.ledger import LEDGER_BYTES_MAX, LEDGER_MAX, Failed, ledger_of
+from headgate.purge.steps import LEAVES, ROOTS
 
 TERMS = JobTerms(max_attempts=4, backoff_base_ms=100, backoff_max_ms=300)
 STUCK = Failed("/w/x", "it is stuck")

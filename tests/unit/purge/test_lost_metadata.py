@@ -8,7 +8,9 @@ from headgate.errors import FileMissing
 from headgate.limits import MEMO_COMPRESSED_BYTES_MAX
 from headgate.purge.deleter import Progress
 from headgate.purge.finishing import decode_finished
-from headgate.purge.jobs import LEAVES, ROOTS, JobTerms, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobTerms
+from headgate.purge.steps import LEAVES, ROOTS
 from headgate.testing.kernels import turns
 from tests.unit.catalog.lakes import METALAKE, Node, World
 from tests.unit.purge.scripted import DROP, Purging

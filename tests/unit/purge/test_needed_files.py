@@ -6,7 +6,7 @@ import pytest
 
 from headgate.errors import StorageUnavailable
 from headgate.purge import sweeping
-from headgate.purge.jobs import LEAVES
+from headgate.purge.steps import LEAVES
 from headgate.purge.surveying import survey
 from headgate.purge.surveyor import Referrer
 from tests.planning.tables import data_file

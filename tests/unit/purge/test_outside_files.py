@@ -10,7 +10,7 @@ from headgate.catalog.ports import Files
 from headgate.limits import PURGE_OUTSIDE_AT_ONCE
 from headgate.purge.claims import Lease
 from headgate.purge.deleter import STILL_THERE, Progress
-from headgate.purge.jobs import State
+from headgate.purge.job_states import State
 from headgate.purge.stages import STALE_MAX
 from tests.unit.catalog.lakes import Node, World
 from tests.unit.purge.scripted import Purging

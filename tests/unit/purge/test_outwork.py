@@ -11,12 +11,15 @@ from headgate.errors import Conflict
 from headgate.purge.claims import Claims
 from headgate.purge.deleter import Progress
 from headgate.purge.inspecting import Inspector
-from headgate.purge.jobs import LEAVES, ROOTS, Failed, JobTerms, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobTerms
+from headgate.purge.ledger import Failed
 from headgate.purge.outwork import LOST, Order, Outwork, Report
 from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
 from headgate.purge.stages import Children, Deleting, Stages
 from headgate.purge.steering import Steering
+from headgate.purge.steps import LEAVES, ROOTS
 from headgate.purge.surveyor import Outside, Surveyed
 from headgate.testing.kernels import turns
 from headgate.workers.frames import Failure

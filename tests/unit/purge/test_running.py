@@ -16,11 +16,14 @@ from headgate.model.locations import normalize
 from headgate.purge.deleter import Progress, Task
 from headgate.purge.finishing import decode_finished
 from headgate.purge.inspecting import Inspector
-from headgate.purge.jobs import LEAVES, ROOTS, Failed, JobTerms, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobTerms
+from headgate.purge.ledger import Failed
 from headgate.purge.referrers import Referrers
 from headgate.purge.running import BEAT_SECONDS
 from headgate.purge.stages import GROUND_SECONDS
 from headgate.purge.steering import Steering
+from headgate.purge.steps import LEAVES, ROOTS
 from headgate.purge.surveyor import Referrer, Surveyed
 from headgate.testing.faults import Fault
 from headgate.testing.kernels import SteppedClock, turns

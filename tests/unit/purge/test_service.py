@@ -8,7 +8,8 @@ from headgate.catalog.relations import find_relation
 from headgate.errors import StorageUnavailable
 from headgate.model.names import Identifier
 from headgate.purge.deleter import Progress
-from headgate.purge.jobs import Failed, State
+from headgate.purge.job_states import State
+from headgate.purge.ledger import Failed
 from tests.unit.catalog.lakes import Node, World, new_table
 from tests.unit.catalog.purges import TERMS
 from tests.unit.purge.scripted import DROP, TABLE, Purging

@@ -16,7 +16,9 @@ from headgate.limits import RESOLVE_TRIES_MAX
 from headgate.model.names import Identifier
 from headgate.purge.claims import Claims
 from headgate.purge.inspecting import Inspector
-from headgate.purge.jobs import Failed, JobRow, JobTerms, State, claimed, postponed
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobRow, JobTerms, claimed, postponed
+from headgate.purge.ledger import Failed
 from headgate.purge.steering import Steering
 from headgate.testing.faults import Fault
 from tests.unit.catalog.dropping import HOUR_MS, drop

@@ -4,7 +4,8 @@ from headgate.catalog.events import PurgeCompleted, PurgeFailed
 from headgate.purge.claims import Claims
 from headgate.purge.deleter import Progress
 from headgate.purge.inspecting import Inspector
-from headgate.purge.jobs import JobTerms, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobTerms
 from headgate.purge.running import BEAT_SECONDS
 from headgate.purge.steering import Steering
 from headgate.testing.kernels import SteppedClock, turns

@@ -9,7 +9,8 @@ from headgate.catalog.events import Event, PurgeCompleted, PurgeFailed, PurgeSta
 from headgate.catalog.purging import PurgeTerms
 from headgate.purge.claims import Claims
 from headgate.purge.inspecting import Found, Inspector
-from headgate.purge.jobs import JobTerms, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobTerms
 from headgate.purge.purgers import IcebergPurger, PurgerContext, ThirdParty
 from headgate.purge.queue import Queue
 from headgate.purge.running import Runner

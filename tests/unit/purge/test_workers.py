@@ -9,7 +9,8 @@ from headgate.catalog.purging import LiveJob, PurgeTerms, Recorded
 from headgate.errors import StorageUnavailable
 from headgate.purge.claims import Claims
 from headgate.purge.deleter import Progress
-from headgate.purge.jobs import JobTerms, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobTerms
 from headgate.testing.kernels import turns
 from tests.unit.catalog.lakes import Node, World
 from tests.unit.purge.scripted import DROP, Purging, Step

@@ -27,8 +27,8 @@ from headgate.limits import JOBS
 from headgate.model.names import Identifier
 from headgate.purge.inspecting import Found, Inspector, Wanted, check_state, job_id, no_job
 from headgate.purge.job_rights import JobRights
+from headgate.purge.job_states import State
 from headgate.purge.job_views import JobSummary, JobView
-from headgate.purge.jobs import State
 from headgate.purge.steering import Steering
 
 PATH = "/management/v1/jobs"

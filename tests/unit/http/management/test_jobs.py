@@ -5,7 +5,9 @@ import pytest
 from headgate.access.rules import MANAGE_JOBS, READ_JOBS, UNDROP_TABLE
 from headgate.catalog.purging import begin_job
 from headgate.http.management.jobs import ROUTES
-from headgate.purge.jobs import Failed, JobRow, State
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobRow
+from headgate.purge.ledger import Failed
 from tests.unit.catalog.dropping import HOUR_MS, drop, loaded
 from tests.unit.catalog.lakes import CATALOG, METALAKE, Node
 from tests.unit.http.management.operators import Operator, dropped
