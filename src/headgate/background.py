@@ -21,7 +21,7 @@ from headgate.kernel.kernel import Kernel
 from headgate.limits import CLOCK_BEHIND_MS_MAX
 from headgate.maintenance.service import Maintenance, Terms
 from headgate.purge.claims import Claims
-from headgate.purge.deleter import WORKER, Deleter
+from headgate.purge.deleter import WORKER, Deleter, Deleting
 from headgate.purge.draining import Draining
 from headgate.purge.fence import clear_fences
 from headgate.purge.jobs import JobTerms
@@ -32,8 +32,9 @@ from headgate.purge.running import BUILT_IN, WITH_SPARK, Runner
 from headgate.purge.selection import SPARK, Selection
 from headgate.purge.service import AT_LEISURE, PurgeService
 from headgate.purge.sizer import Sizer
-from headgate.purge.spark_deleter import SparkDeleter, check_spark, driver_pool
-from headgate.purge.stages import Children, Deleting, Stages
+from headgate.purge.spark_deleter import SparkDeleter, check_spark
+from headgate.purge.spark_driver import driver_pool
+from headgate.purge.stages import Children, Stages
 from headgate.purge.surveyor import Surveyor
 from headgate.purge.workers import Workers
 from headgate.server_settings import storage_options

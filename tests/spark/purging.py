@@ -7,7 +7,7 @@ from functools import partial
 import psutil
 import pytest
 
-from headgate.purge.spark_deleter import DRIVER
+from headgate.purge.spark_driver import DRIVER
 from headgate.storage.options import StorageOptions
 from headgate.storage.worker_files import WorkerFiles
 from headgate.testing import headgate_server

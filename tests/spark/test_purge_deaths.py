@@ -21,7 +21,7 @@ from headgate.pipelines.fixtures.table import make_table
 from headgate.purge.deleter import Deleter
 from headgate.purge.fence import Fence
 from headgate.purge.job_states import State
-from headgate.purge.spark_deleter import driver_pool
+from headgate.purge.spark_driver import driver_pool
 from headgate.purge.steps import LEAVES
 from headgate.testing.headgate_server import HeadgateServer, environment
 from tests.purge.lake import Lake, in_the_end

@@ -23,9 +23,9 @@ from headgate.pipelines.purge_work import PATH, Work, claim
 from headgate.purge.deleter import Deleter, Progress
 from headgate.purge.fence import new_fence
 from headgate.purge.job_states import State
-from headgate.purge.outwork import LOST
+from headgate.purge.orders import LOST
 from headgate.purge.sizing import Sizes
-from headgate.purge.spark_deleter import driver_pool
+from headgate.purge.spark_driver import driver_pool
 from headgate.storage.worker_files import WorkerFiles
 
 if TYPE_CHECKING:

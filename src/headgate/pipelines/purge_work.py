@@ -12,7 +12,7 @@ import msgspec
 from headgate.errors import Conflict, HeadgateError, LeaseLost, OutcomeUnknown, Unavailable
 from headgate.limits import SPARK_REPORT_SECONDS
 from headgate.purge.deleter import Progress
-from headgate.purge.outwork import Claimed, Order, Report
+from headgate.purge.orders import Claimed, Order, Report
 from headgate.storage.options import StorageOptions
 from headgate.workers.serving import failure
 
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
     from headgate.clock import Clock
     from headgate.pipelines.server import Server
-    from headgate.purge.deleter import Task
+    from headgate.purge.deleter import Deleting, Task
     from headgate.purge.fence import Fence
-    from headgate.purge.stages import Deleting
     from headgate.workers.frames import Failure
 
 PATH = "/management/v1/jobs"

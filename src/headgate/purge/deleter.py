@@ -4,6 +4,7 @@ import pickle
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -50,6 +51,14 @@ class Progress(msgspec.Struct, frozen=True):
     """Files that other tables refer to."""
     is_stale: bool = False
     """Nothing was done, as other tables do not refer to what they did."""
+
+
+class Deleting(Protocol):
+    """Lets a child delete; see `Deleter`."""
+
+    def run(self, task: Task, fence: Path) -> AsyncGenerator[Progress]:
+        """One stage, as it goes on."""
+        ...
 
 
 class Deleter:

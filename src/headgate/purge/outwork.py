@@ -10,57 +10,18 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 from headgate.catalog.purging import LiveJob
 from headgate.errors import Conflict, HeadgateError, Unavailable
 from headgate.purge.claims import MARGIN, Claims, Lease
-from headgate.purge.deleter import Progress, Task
+from headgate.purge.deleter import Deleting, Progress, Task
+from headgate.purge.orders import LOST, Claimed, Order, Report
 from headgate.purge.running import WITH_SPARK, Runner
-from headgate.purge.stages import Deleting
-from headgate.workers.frames import Failure
 from headgate.workers.pool import error_of
 
 STOP_SECONDS = 3.0
 """That a server which stops waits for programs to hear of it."""
 FIRST_SECONDS = 10.0
 """That a claim is not answered because nobody knows yet what may be deleted."""
-LOST = "LOST"
-"""Stands for the state of a job that is somebody else's."""
-
-
-class Report(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """What a program tells of its work."""
-
-    token: str
-    number: int
-    """1, 2, and so on: one that comes twice counts once. 0 only asks what is to be done first."""
-    progress: Progress | None = None
-    has_ended: bool = False
-    """The stage is done, as far as it can be."""
-    error: Failure | None = None
-    """Why it cannot be done."""
-
-
-class Order(msgspec.Struct, frozen=True, rename="kebab"):
-    """What a program is to do now."""
-
-    task: Task | None = None
-    """A stage to be begun; if there is none, and no state, the one under way goes on."""
-    state: str = ""
-    """Of the job, when there is nothing more to be done."""
-    why: str = ""
-    """Why it did not succeed."""
-
-
-class Claimed(msgspec.Struct, frozen=True, rename="kebab"):
-    """A job that a program has now."""
-
-    token: str
-    """To be sent with each report."""
-    silence_seconds: float
-    """So long after the last report that was answered the program deletes nothing more."""
-    order: Order
 
 
 class Outworker:

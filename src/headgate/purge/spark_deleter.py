@@ -1,7 +1,4 @@
-"""Deleting large tables with Spark and small ones as ever, seen from the parent.
-
-The driver of Spark is a child process like any other: it is asked the same and answers the same.
-"""
+"""Deleting large tables with Spark and small ones as ever, seen from the parent."""
 
 import logging
 from collections.abc import AsyncGenerator
@@ -12,21 +9,9 @@ from headgate.errors import HeadgateError, Unavailable
 from headgate.purge.deleter import Deleter, Progress, Task
 from headgate.purge.selection import PURGERS, SPARK
 from headgate.purge.sizer import Sizer
-from headgate.workers.pool import PoolOptions, WorkerPool, module
-
-DRIVER = ("env", "PYTHONHASHSEED=0", *module("headgate.pipelines.purge_driver"))
-"""By its name: it is above us, and what it imports need not be installed. It has the same hashes as
-Python on executors, which Spark gives this seed."""
-WAITING_MAX = 1_000
-"""Large tables that wait for Spark."""
+from headgate.workers.pool import WorkerPool
 
 logger = logging.getLogger(__name__)
-
-
-def driver_pool(idle_seconds: float) -> WorkerPool:
-    """The driver of one process. It starts with the first large table; tables wait for each other,
-    as all of Spark's machines work for one."""
-    return WorkerPool(DRIVER, PoolOptions(1, waiting_max=WAITING_MAX, idle_seconds=idle_seconds))
 
 
 async def check_spark(pool: WorkerPool, options: bytes) -> None:

@@ -2,12 +2,12 @@
 stage, and what lies elsewhere is taken by a commit and deleted here."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from copy import copy
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from headgate.catalog.entities import TableEntity
 from headgate.catalog.metadata_files import write_metadata
@@ -22,7 +22,7 @@ from headgate.limits import INDEX_KEY_BYTES_MAX, PURGE_OUTSIDE_AT_ONCE, PURGE_PA
 from headgate.model.locations import index_key, is_within
 from headgate.purge.claims import Lease
 from headgate.purge.commits import commit
-from headgate.purge.deleter import STILL_THERE, Progress, Task
+from headgate.purge.deleter import STILL_THERE, Deleting, Task
 from headgate.purge.jobs import JobRow, JobTerms, Tally, alive, beaten, stage_ended
 from headgate.purge.ledger import Failed
 from headgate.purge.queue import Queue
@@ -36,14 +36,6 @@ REFERENCES = "references"
 """The phase in which other tables are looked at."""
 STALE_MAX = 20
 """That a stage is begun anew in a row because other tables changed before anything was done."""
-
-
-class Deleting(Protocol):
-    """Lets a child delete; see `Deleter`."""
-
-    def run(self, task: Task, fence: Path) -> AsyncGenerator[Progress]:
-        """One stage, as it goes on."""
-        ...
 
 
 class JobGoneError(Exception):

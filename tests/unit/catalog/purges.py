@@ -4,10 +4,11 @@ from headgate.catalog.events import EventBus
 from headgate.catalog.ports import Storage
 from headgate.kernel.kernel import Kernel
 from headgate.purge.claims import Claims
+from headgate.purge.deleter import Deleting
 from headgate.purge.jobs import JobTerms
 from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
-from headgate.purge.stages import Children, Deleting, Stages
+from headgate.purge.stages import Children, Stages
 from headgate.purge.workers import Workers
 from tests.unit.catalog.walking import Unrelated, Walker, WalkingDeleter
 

@@ -13,7 +13,7 @@ from headgate.pipelines.reporting import Report
 from headgate.pipelines.server import Server
 from headgate.pipelines.session import SparkOptions
 from headgate.purge.job_states import State
-from headgate.purge.outwork import Order
+from headgate.purge.orders import Order
 from headgate.purge.sizing import Sizes
 from headgate.storage.options import StorageOptions
 

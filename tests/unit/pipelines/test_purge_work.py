@@ -16,7 +16,7 @@ from headgate.pipelines.server import Server
 from headgate.purge.deleter import Progress, Task
 from headgate.purge.fence import Fence, new_fence
 from headgate.purge.ledger import Failed
-from headgate.purge.outwork import Order, Report
+from headgate.purge.orders import Order, Report
 from headgate.purge.steps import LEAVES, ROOTS
 from headgate.storage.options import StorageOptions
 

@@ -9,15 +9,16 @@ import pytest
 from headgate.catalog.ports import Roots
 from headgate.errors import Conflict
 from headgate.purge.claims import Claims
-from headgate.purge.deleter import Progress
+from headgate.purge.deleter import Deleting, Progress
 from headgate.purge.inspecting import Inspector
 from headgate.purge.job_states import State
 from headgate.purge.jobs import JobTerms
 from headgate.purge.ledger import Failed
-from headgate.purge.outwork import LOST, Order, Outwork, Report
+from headgate.purge.orders import LOST, Order, Report
+from headgate.purge.outwork import Outwork
 from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
-from headgate.purge.stages import Children, Deleting, Stages
+from headgate.purge.stages import Children, Stages
 from headgate.purge.steering import Steering
 from headgate.purge.steps import LEAVES, ROOTS
 from headgate.purge.surveyor import Outside, Surveyed

@@ -12,7 +12,8 @@ import pytest
 from headgate.errors import BadSetting, Unavailable, Unsupported
 from headgate.purge.deleter import WORKER, Deleter, Progress, Task
 from headgate.purge.sizer import Sizer
-from headgate.purge.spark_deleter import DRIVER, SparkDeleter, check_spark, driver_pool
+from headgate.purge.spark_deleter import SparkDeleter, check_spark
+from headgate.purge.spark_driver import DRIVER, driver_pool
 from headgate.storage.options import StorageOptions
 from headgate.storage.worker_files import WorkerFiles
 from headgate.workers.pool import WorkerPool

@@ -15,7 +15,8 @@ from headgate.http.problems import PLAIN
 from headgate.http.request import Request, Response, decode, json_response
 from headgate.http.router import Route, Surface
 from headgate.purge.inspecting import Inspector, job_id
-from headgate.purge.outwork import Claimed, Order, Outwork, Report
+from headgate.purge.orders import Claimed, Order, Report
+from headgate.purge.outwork import Outwork
 from headgate.purge.sizer import Sizer
 from headgate.purge.sizing import Sizes
 from headgate.storage.options import StorageOptions

@@ -14,15 +14,16 @@ from headgate.http.management.jobs import PATH
 from headgate.http.request import Request
 from headgate.http.router import Match, Router
 from headgate.purge.claims import Claims
-from headgate.purge.deleter import WORKER, Progress
+from headgate.purge.deleter import WORKER, Deleting, Progress
 from headgate.purge.inspecting import Inspector
 from headgate.purge.job_states import State
 from headgate.purge.jobs import JobTerms
-from headgate.purge.outwork import Order, Outwork, Report
+from headgate.purge.orders import Order, Report
+from headgate.purge.outwork import Outwork
 from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
 from headgate.purge.sizer import Sizer
-from headgate.purge.stages import Children, Deleting, Stages
+from headgate.purge.stages import Children, Stages
 from headgate.purge.steps import ROOTS
 from headgate.storage.options import S3Options, StorageOptions
 from headgate.storage.worker_files import WorkerFiles
