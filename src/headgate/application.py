@@ -274,9 +274,9 @@ def _work(
         surface = work_surface(None)
         return surface._replace(routes=[_refusing(one) for one in surface.routes if one.writes])
     storage, admit = storage_options(settings), _admission(service)
-    outwork, sizer = background.outwork, background.sizer
+    outwork, sizer, clock = background.outwork, background.sizer, background.stages.kernel.clock
     keys = settings[AUTHORIZATION_ENABLED] or settings[SPARK_KEYS]
-    return work_surface(WorkServices(inspector, outwork, sizer, storage, keys, admit))
+    return work_surface(WorkServices(inspector, outwork, sizer, storage, keys, clock, admit))
 
 
 def _sweeps(

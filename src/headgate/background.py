@@ -13,8 +13,9 @@ import msgspec
 
 from headgate.catalog.events import EventBus
 from headgate.catalog.log_rounds import LogRounds
-from headgate.catalog.ports import Storage
+from headgate.catalog.ports import Roots, Storage
 from headgate.catalog.purging import PurgeTerms
+from headgate.clock import SystemClock
 from headgate.errors import BadSetting
 from headgate.extension_settings import purger_selection
 from headgate.kernel.kernel import Kernel
@@ -53,6 +54,8 @@ from headgate.settings.purge_spark import (
 from headgate.settings.server import LOG_RETENTION
 from headgate.settings.setting import Settings
 from headgate.settings.store import BACKEND, COMMIT_TIMEOUT
+from headgate.storage.options import StorageOptions
+from headgate.storage.s3_keys import with_present_keys
 from headgate.storage.worker_files import WorkerFiles
 from headgate.wiring import chance, entropy, server_name
 from headgate.workers.pool import PoolOptions, WorkerPool
@@ -129,7 +132,15 @@ async def _driver(
     pool, options = driver_pool(settings[SPARK_IDLE]), msgspec.json.encode(told)
     stack.push_async_callback(pool.close)
     await check_spark(pool, options)
-    return pool, partial(WorkerFiles, storage_options(settings)), options
+    is_here = settings[SPARK_MASTER].startswith("local") and not settings[SPARK_REMOTE]
+    files_below = WorkerFiles if is_here else _files_elsewhere
+    return pool, partial(files_below, storage_options(settings)), options
+
+
+def _files_elsewhere(options: StorageOptions, roots: Roots) -> WorkerFiles:
+    """Executors on other machines have no file with keys: they get those of this moment with each
+    stage."""
+    return WorkerFiles(with_present_keys(options, SystemClock()), roots)
 
 
 def _outwork(stages: Stages, events: EventBus) -> Outwork:

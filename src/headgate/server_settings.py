@@ -32,6 +32,7 @@ from headgate.settings import (
 )
 from headgate.settings.setting import Settings
 from headgate.storage.options import AzureOptions, Delegation, GcsOptions, S3Options, StorageOptions
+from headgate.storage.s3_keys import check_keys
 from headgate.workers.pool import PoolOptions
 
 KEY_BYTES = 32
@@ -334,13 +335,15 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _s3(settings: Settings) -> S3Options | None:
-    return S3Options(
+def _s3(settings: Settings) -> S3Options:
+    file = settings[object_stores.S3_CREDENTIALS_FILE]
+    options = S3Options(
         endpoint=settings[object_stores.S3_ENDPOINT],
         region=settings[object_stores.S3_REGION],
         access_key_id=settings[object_stores.S3_ACCESS_KEY_ID],
         secret_access_key=settings[object_stores.S3_SECRET_ACCESS_KEY],
         session_token=settings[object_stores.S3_SESSION_TOKEN],
+        credentials_file=str(Path(file).expanduser().absolute()) if file else "",
         path_style=settings[object_stores.S3_PATH_STYLE],
         allow_http=settings[object_stores.S3_ALLOW_HTTP],
         role_arn=settings[object_stores.S3_ROLE_ARN],
@@ -349,6 +352,8 @@ def _s3(settings: Settings) -> S3Options | None:
         delegation=cast(Delegation, settings[object_stores.S3_DELEGATION]),
         duration_seconds=settings[object_stores.S3_CREDENTIAL_SECONDS],
     )
+    check_keys(options)
+    return options
 
 
 def _gcs(settings: Settings) -> GcsOptions:

@@ -17,6 +17,7 @@ from headgate.server_settings import (
     guard_options,
     own_key,
     polling,
+    storage_options,
     uuids,
 )
 from headgate.settings.loading import load
@@ -123,3 +124,20 @@ async def test_who_polls_comes_from_the_settings() -> None:
 
         said = "authorization.validation=poll", "authorization.poll-interval-ms=250"
         assert polling(load(sets=said), kernel) is not None
+
+
+def test_a_file_with_keys_is_looked_for_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its path is good in other folders too, where children may be."""
+    monkeypatch.chdir(tmp_path)
+    settings = load(sets=["s3.credentials-file=keys"])
+    with pytest.raises(BadSetting, match=f"{tmp_path}/keys cannot be used: it cannot be read"):
+        storage_options(settings)
+    (tmp_path / "keys").write_text(
+        '{"Version": 1, "AccessKeyId": "id", "SecretAccessKey": "secret"}'
+    )
+
+    s3 = storage_options(settings).s3
+    assert s3 is not None
+    assert s3.credentials_file == f"{tmp_path}/keys"

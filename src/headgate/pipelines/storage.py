@@ -2,15 +2,19 @@
 hands out for a table; never from a mixture, which would send keys of the one to the other."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+from headgate.clock import SystemClock
 from headgate.errors import BadSetting
 from headgate.extensions import nearest
 from headgate.model.locations import place_of, scheme_of
 from headgate.pipelines.server import LoadedTable
 from headgate.storage.options import AzureOptions, GcsOptions, S3Options, StorageOptions
+from headgate.storage.s3_keys import check_keys, with_present_keys
 from headgate.storage.worker_files import WorkerFiles
 
+CREDENTIALS_FILE = "s3.credentials-file"
 S3 = {
     "s3.endpoint": "endpoint",
     "s3.region": "region",
@@ -18,6 +22,7 @@ S3 = {
     "s3.access-key-id": "access_key_id",
     "s3.secret-access-key": "secret_access_key",
     "s3.session-token": "session_token",
+    CREDENTIALS_FILE: "credentials_file",
     "s3.path-style": "path_style",
     "s3.path-style-access": "path_style",
 }
@@ -35,6 +40,8 @@ AZURE = {
     "azure.endpoint": "endpoint",
 }
 """Fields of options by what they are called: in Headgate's settings, and in Iceberg's clients."""
+
+KEYS = ("s3.access-key-id", "s3.secret-access-key", "s3.session-token")
 
 ICEBERG = {"s3.region": "client.region", "s3.path-style": "s3.path-style-access"}
 """What Iceberg calls it otherwise than Headgate."""
@@ -69,7 +76,10 @@ def storage_options(given: Mapping[str, str]) -> StorageOptions:
                 why=nearest(name, known),
                 fix=f"Known are {', '.join(sorted(known))}",
             )
-    return _options(given)
+    options = _options(given)
+    if options.s3 is not None:
+        check_keys(options.s3)
+    return options
 
 
 def table_storage(table: LoadedTable, given: Mapping[str, str]) -> StorageOptions:
@@ -79,6 +89,7 @@ def table_storage(table: LoadedTable, given: Mapping[str, str]) -> StorageOption
     told = dict(table.config)
     for credential in table.credentials:
         told |= credential.config
+    told.pop(CREDENTIALS_FILE, None)  # which files of ours are read is not for servers to say
     return _options(told)
 
 
@@ -99,8 +110,13 @@ def is_s3(location: str) -> bool:
 
 
 def iceberg_properties(given: Mapping[str, str]) -> dict[str, str]:
-    """The same as Iceberg in Spark is told it."""
-    return {ICEBERG.get(name, name): text for name, text in given.items() if name not in ALLOW_HTTP}
+    """The same as Iceberg in Spark is told it, which cannot read a file with keys: it gets those of
+    this moment."""
+    told = {ICEBERG.get(name, name): text for name, text in given.items() if name not in ALLOW_HTTP}
+    if told.pop(CREDENTIALS_FILE, ""):
+        s3 = with_present_keys(_options(given), SystemClock()).s3
+        told |= {name: text for name in KEYS if (text := getattr(s3, S3[name]))}
+    return told
 
 
 def _options(given: Mapping[str, str]) -> StorageOptions:
@@ -111,6 +127,8 @@ def _options(given: Mapping[str, str]) -> StorageOptions:
             azure |= {"account_name": account, "sas_token": text}
     if "path_style" in s3:
         s3["path_style"] = s3["path_style"].lower() == "true"
+    if file := s3.get("credentials_file"):
+        s3["credentials_file"] = str(Path(file).expanduser().absolute())
     places = [
         fields.get(name, "")
         for fields, name in ((s3, "endpoint"), (gcs, "base_url"), (azure, "endpoint"))

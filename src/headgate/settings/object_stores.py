@@ -47,6 +47,15 @@ S3_SESSION_TOKEN = Setting(
     help="The token that belongs to that key if the key is a temporary one.",
     secret=True,
 )
+S3_CREDENTIALS_FILE = Setting(
+    name="s3.credentials-file",
+    type=str,
+    default="",
+    default_help="none",
+    help="The path of a file with such a key, instead: one that something else renews. It is read "
+    "again whenever it changes. It has a section `[default]` as Amazon's file of shared "
+    "credentials, or is the JSON of a credential process.",
+)
 S3_PATH_STYLE = Setting(
     name="s3.path-style",
     type=bool,

@@ -9,6 +9,7 @@ import obstore.exceptions as theirs
 from headgate.errors import AlreadyExists, FileMissing, StorageUnavailable
 
 QUERY = re.compile(r"\?\S*")  # a SAS token is part of the address
+PROVIDER = re.compile(r".* External \w+ credential provider: \w+: ")  # what follows is ours
 CODE = re.compile(r"<Code>(\w{1,60})</Code>")
 WHY_CHARACTERS_MAX = 300
 CREDENTIALS = "Check the credentials of the catalog and what they allow."
@@ -58,6 +59,6 @@ def reason(error: Exception) -> str:
     """The first line of what a store says, without queries, after the name that S3 has for it:
     addresses are long, and that comes behind them."""
     text = str(error).strip() or type(error).__name__
-    line = QUERY.sub("?***", text.splitlines()[0])
+    line = QUERY.sub("?***", PROVIDER.sub("", text.splitlines()[0]))
     code = CODE.search(text)
     return (f"{code[1]}: {line}" if code else line)[:WHY_CHARACTERS_MAX]

@@ -33,13 +33,17 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class S3Options(Options, frozen=True, kw_only=True):
-    """An S3 service; without an endpoint it is Amazon's. Without keys requests are not signed."""
+    """An S3 service; without an endpoint it is Amazon's. Without keys requests are not signed.
+
+    Ask `s3_keys.present_keys` for the keys: those in a file change.
+    """
 
     endpoint: str = ""
     region: str = "us-east-1"
     access_key_id: str = ""
     secret_access_key: str = ""
     session_token: str = ""
+    credentials_file: str = ""  # keys that somebody renews, instead of those above
     path_style: bool = True
     allow_http: bool = False
     role_arn: str = ""  # the role that keys for clients are made of
@@ -47,6 +51,11 @@ class S3Options(Options, frozen=True, kw_only=True):
     external_id: str = ""
     delegation: Delegation = "none"
     duration_seconds: int = 900  # the life of keys for clients
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether requests are signed."""
+        return bool(self.access_key_id or self.credentials_file)
 
 
 class GcsOptions(Options, frozen=True, kw_only=True):
@@ -83,7 +92,7 @@ class StorageOptions(Options, frozen=True, kw_only=True):
     def has_secrets(self) -> bool:
         """Whether whoever has these values can reach what others cannot."""
         stores = [store for store in (self.s3, self.gcs, self.azure) if store is not None]
-        return any(
+        return bool(self.s3 and self.s3.credentials_file) or any(
             getattr(store, name)
             for store in stores
             for name in SECRETS.intersection(store.__struct_fields__)

@@ -8,8 +8,9 @@ from headgate.clock import Clock
 from headgate.errors import Unsupported
 from headgate.storage.options import S3Options
 from headgate.storage.places import parse
+from headgate.storage.s3_keys import present_keys
 from headgate.storage.signed_request import Target, check_key, refused, target_of
-from headgate.storage.sigv4 import UNSIGNED_PAYLOAD, Keys, Scope, sha256, sign
+from headgate.storage.sigv4 import UNSIGNED_PAYLOAD, Scope, sha256, sign
 from headgate.storage.stores import endpoint_of
 
 PAYLOAD = re.compile(r"[0-9a-f]{64}|UNSIGNED-PAYLOAD|STREAMING-UNSIGNED-PAYLOAD-TRAILER")
@@ -26,17 +27,18 @@ PRIVATE_ACLS = {"private", "bucket-owner-full-control", "bucket-owner-read"}
 
 
 class S3Signer:
-    """Signs with the catalog's own keys. S3 wants each `x-amz-…` header signed; others are not,
-    so that a client may use one signature for several ranges of a file."""
+    """Signs with the catalog's own keys of this moment. S3 wants each `x-amz-…` header signed;
+    others are not, so that a client may use one signature for several ranges of a file."""
 
     def __init__(self, options: S3Options, clock: Clock) -> None:
-        if not options.access_key_id:
+        present = present_keys(options, clock)
+        if present is None:
             raise Unsupported(
                 "Remote signing is not available", why="the catalog has no keys to sign with"
             )
         self._options = options
         self._clock = clock
-        self._keys = Keys(options.access_key_id, options.secret_access_key, options.session_token)
+        self._keys = present.keys
 
     def sign(  # noqa: PLR0913  a request is these
         self,

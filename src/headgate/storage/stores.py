@@ -7,8 +7,9 @@ from a provider, or requests are not signed at all.
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from obstore.store import AzureStore, GCSStore, S3Store
@@ -21,13 +22,16 @@ from headgate.storage.failures import translated
 from headgate.storage.google_token import ServiceAccount
 from headgate.storage.options import AzureOptions, GcsOptions, S3Options, StorageOptions
 from headgate.storage.places import Place
+from headgate.storage.s3_keys import present_keys
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig
 
 Store = S3Store | GCSStore | AzureStore
+Credentials = Callable[[], dict[str, Any]]
 
 RETRIES: "RetryConfig" = {"max_retries": 3, "retry_timeout": timedelta(seconds=30)}
+LONG_AGO = datetime.fromtimestamp(0, UTC)
 NO_KEY = json.dumps(
     {"client_email": "", "private_key": "", "private_key_id": "", "disable_oauth": True}
 )
@@ -96,13 +100,13 @@ def amazon(service: str, region: str) -> str:
 def open_store(options: S3Options | GcsOptions | AzureOptions, bucket: str, clock: Clock) -> Store:
     """A client of one bucket; nothing is sent yet."""
     if isinstance(options, S3Options):
-        return _open_s3(options, bucket)
+        return _open_s3(options, bucket, clock)
     if isinstance(options, GcsOptions):
         return _open_gcs(options, bucket, clock)
     return _open_azure(options, bucket)
 
 
-def _open_s3(options: S3Options, bucket: str) -> S3Store:
+def _open_s3(options: S3Options, bucket: str, clock: Clock) -> S3Store:
     endpoint = endpoint_of(options)
     if not options.path_style:
         url = urlsplit(endpoint)
@@ -120,21 +124,26 @@ def _open_s3(options: S3Options, bucket: str) -> S3Store:
         sse_kms_key_id="",
         client_options=_client(allow_http=options.allow_http),
         retry_config=RETRIES,
-        **_signed(
-            {
-                "access_key_id": options.access_key_id,
-                "secret_access_key": options.secret_access_key,
-                "token": options.session_token or None,
-            }
-            if options.access_key_id
-            else None
-        ),
+        **_signed(partial(_s3_credential, options, clock) if options.has_keys else None),
     )
+
+
+def _s3_credential(options: S3Options, clock: Clock) -> dict[str, Any]:
+    """Called by obstore with each request as long as the last answer has run out, which those from
+    a file always have: a file is looked at, not waited for."""
+    present = present_keys(options, clock)
+    assert present is not None, "it has keys"
+    return {
+        "access_key_id": present.keys.access_key_id,
+        "secret_access_key": present.keys.secret_access_key,
+        "token": present.keys.session_token or None,
+        "expires_at": LONG_AGO if options.credentials_file else None,
+    }
 
 
 def _open_gcs(options: GcsOptions, bucket: str, clock: Clock) -> GCSStore:
     """The empty key stands in the place of one in the environment."""
-    provider: Any = _static({"token": options.token})
+    provider: Credentials = _static({"token": options.token})
     if options.service_account_key:
         provider = ServiceAccount(options.service_account_key, clock)
     return GCSStore(
@@ -142,7 +151,7 @@ def _open_gcs(options: GcsOptions, bucket: str, clock: Clock) -> GCSStore:
         base_url=endpoint_of(options),
         service_account_key=NO_KEY,
         skip_signature=False,
-        credential_provider=provider,
+        credential_provider=cast(Any, provider),
         client_options=_client(allow_http=options.allow_http),
         retry_config=RETRIES,
     )
@@ -163,17 +172,17 @@ def _open_azure(options: AzureOptions, container: str) -> AzureStore:
         use_azure_cli=False,
         client_options=_client(allow_http=options.allow_http),
         retry_config=RETRIES,
-        **_signed(credential),
+        **_signed(_static(credential) if credential else None),
     )
 
 
-def _signed(credential: dict[str, Any] | None) -> dict[str, Any]:
-    if credential is None:
+def _signed(provider: Credentials | None) -> dict[str, Any]:
+    if provider is None:
         return {"skip_signature": True}
-    return {"skip_signature": False, "credential_provider": _static(credential)}
+    return {"skip_signature": False, "credential_provider": provider}
 
 
-def _static(credential: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+def _static(credential: dict[str, Any]) -> Credentials:
     return lambda: {**credential, "expires_at": None}
 
 

@@ -33,7 +33,7 @@ def sts_endpoint(options: S3Options) -> str:
     return options.sts_endpoint or options.endpoint or amazon("sts", options.region)
 
 
-async def assume_role(options: S3Options, policy: str, wall_ms: int) -> TemporaryKeys:
+async def assume_role(options: S3Options, keys: Keys, policy: str, wall_ms: int) -> TemporaryKeys:
     """Keys of the configured role, cut down to the policy."""
     body = urlencode(
         {
@@ -47,7 +47,6 @@ async def assume_role(options: S3Options, policy: str, wall_ms: int) -> Temporar
         | ({"ExternalId": options.external_id} if options.external_id else {})
     ).encode()
     url = sts_endpoint(options).rstrip("/") + "/"
-    keys = Keys(options.access_key_id, options.secret_access_key, options.session_token)
     scope = Scope("sts", options.region, wall_ms)
     added = sign(keys, scope, method="POST", url=url, headers=FORM, payload=sha256(body))
     status, answer = await asyncio.to_thread(_post, url, FORM | added, body)

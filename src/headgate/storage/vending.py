@@ -13,7 +13,9 @@ from headgate.limits import CREDENTIALS_KNOWN_MAX
 from headgate.storage import endpoints
 from headgate.storage.options import AzureOptions, GcsOptions, S3Options, StorageOptions
 from headgate.storage.places import Place, parse
+from headgate.storage.s3_keys import present_keys
 from headgate.storage.session_policy import session_policy
+from headgate.storage.sigv4 import Keys
 from headgate.storage.sts import TemporaryKeys, assume_role, sts_endpoint
 
 
@@ -67,7 +69,7 @@ class StorageVending:
         if kind == "s3" and options.s3:
             if options.s3.delegation == "sts":
                 return str(self._current_piece(options.s3))
-            secret = _s3_static(options.s3) if options.s3.delegation == "static" else {}
+            secret = self._s3_static(options.s3) if options.s3.delegation == "static" else {}
         elif kind == "gcs" and options.gcs:
             secret = _gcs(options.gcs)
         elif kind == "azure" and options.azure and options.azure.delegation == "static":
@@ -76,7 +78,7 @@ class StorageVending:
 
     async def _s3(self, options: S3Options, place: Place, *, write: bool) -> dict[str, str]:
         if options.delegation == "static":
-            return _s3_static(options)
+            return self._s3_static(options)
         if options.delegation == "none":
             return {}
         made = await self._temporary(options, place, write=write)
@@ -115,7 +117,24 @@ class StorageVending:
             allow_http=options.allow_http,
             resolve=self._resolve,
         )
-        return await assume_role(options, policy, self._clock.wall_ms())
+        present = present_keys(options, self._clock)
+        keys = present.keys if present else Keys("", "")
+        return await assume_role(options, keys, policy, self._clock.wall_ms())
+
+    def _s3_static(self, options: S3Options) -> dict[str, str]:
+        present = present_keys(options, self._clock)
+        if present is None:
+            return {}
+        keys, ends = present
+        token = {"s3.session-token": keys.session_token} if keys.session_token else {}
+        if ends is not None:
+            token["s3.session-token-expires-at-ms"] = str(ends)
+        return {
+            "s3.access-key-id": keys.access_key_id,
+            "s3.secret-access-key": keys.secret_access_key,
+            **token,
+            "client.region": options.region,
+        }
 
     def _current_piece(self, options: S3Options) -> int:
         return self._clock.wall_ms() // (options.duration_seconds * 500)
@@ -125,18 +144,6 @@ def _heard(task: asyncio.Task[TemporaryKeys]) -> None:
     """All who waited may have gone away; that is no reason to complain."""
     if not task.cancelled():
         task.exception()
-
-
-def _s3_static(options: S3Options) -> dict[str, str]:
-    if not options.access_key_id:
-        return {}
-    token = {"s3.session-token": options.session_token} if options.session_token else {}
-    return {
-        "s3.access-key-id": options.access_key_id,
-        "s3.secret-access-key": options.secret_access_key,
-        **token,
-        "client.region": options.region,
-    }
 
 
 def _s3_settings(options: S3Options) -> dict[str, str]:

@@ -118,3 +118,17 @@ def test_files_can_be_pickled_for_executors(tmp_path: Path) -> None:
     assert files.read(f"file:{tmp_path}/in/x") == b"content"
     with pytest.raises(Forbidden):
         files.read(f"{tmp_path}/out/x")
+
+
+def test_a_file_with_keys_is_read_here(tmp_path: Path) -> None:
+    """Its path goes to executors, and its keys to Iceberg; which one it is no server says."""
+    file = tmp_path / "keys"
+    file.write_text("[default]\naws_access_key_id = id\naws_secret_access_key = secret\n")
+    given = {"s3.credentials-file": str(file), "s3.region": "eu"}
+    table = LoadedTable(NAME, b"{}", "", given)
+
+    assert storage_options(given).s3 == S3Options(region="eu", credentials_file=str(file))
+    assert iceberg_properties(given) == {**KEYS, "client.region": "eu"}
+    assert table_storage(table, {}).s3 == S3Options(region="eu")
+    with pytest.raises(BadSetting, match="a key in the settings too"):
+        storage_options({**given, **KEYS})

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from headgate.access.rules import WORK_ON_JOBS, Rule
+from headgate.clock import Clock
 from headgate.errors import BadRequest, Conflict, FileMissing, Forbidden, JobNotFound
 from headgate.http.management.jobs import PATH
 from headgate.http.problems import PLAIN
@@ -20,6 +21,7 @@ from headgate.purge.outwork import Outwork
 from headgate.purge.sizer import Sizer
 from headgate.purge.sizing import Sizes
 from headgate.storage.options import StorageOptions
+from headgate.storage.s3_keys import with_present_keys
 
 
 class WorkServices(NamedTuple):
@@ -31,6 +33,7 @@ class WorkServices(NamedTuple):
     storage: StorageOptions
     hands_out_keys: bool
     """Whether who may work on jobs may also have the keys of the stores."""
+    clock: Clock
     admit: Callable[[Request, Rule], Awaitable[None]]
     """Refuses who may not."""
 
@@ -53,9 +56,10 @@ async def claim_job(services: WorkServices, request: Request) -> Response:
             why=f"it has ended and is {found.state}",
             fix="Nothing is left to be done",
         )
+    storage = with_present_keys(services.storage, services.clock)
     claimed = await services.outwork.claim(found.live)
     told = msgspec.structs.asdict(claimed)
-    return json_response(200, ClaimedJob(**told, storage=services.storage))
+    return json_response(200, ClaimedJob(**told, storage=storage))
 
 
 async def report_job(services: WorkServices, request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ from headgate.purge.stages import Children, Stages
 from headgate.purge.steps import ROOTS
 from headgate.storage.options import S3Options, StorageOptions
 from headgate.storage.worker_files import WorkerFiles
+from headgate.testing.manual_clock import ManualClock
 from headgate.workers.pool import WorkerPool
 from tests.unit.catalog.lakes import Node
 from tests.unit.catalog.walking import Unrelated
@@ -89,7 +91,7 @@ async def program(purging: Purging) -> AsyncIterator[Program]:
     outwork = Outwork(Claims(node.kernel, terms, "host:1"), runner, 60.0, lambda: "token")
     sizer = Sizer(pool, partial(WorkerFiles, STORAGE))
     inspector = Inspector(node.kernel)
-    yield Program(WorkServices(inspector, outwork, sizer, STORAGE, True, admit))
+    yield Program(WorkServices(inspector, outwork, sizer, STORAGE, True, ManualClock(), admit))
     await outwork.close()
     await pool.close()
 
@@ -115,6 +117,24 @@ async def test_a_job_is_claimed_reported_on_and_ended(purging: Purging, program:
     assert claimed.order.task.metadata_location == live.job.metadata_location
     assert roots.task.stage == ROOTS
     assert end == Order(state=State.SUCCEEDED)
+
+
+async def test_a_program_gets_the_keys_of_the_moment(
+    purging: Purging, program: Program, tmp_path: Path
+) -> None:
+    """It may be on another machine, where the file is not; without keys it gets no job."""
+    live = await purging.drop()
+    file = tmp_path / "keys"
+    s3 = S3Options(credentials_file=str(file))
+    other = Program(program.services._replace(storage=StorageOptions(s3=s3)))
+    refused, _ = await other.ask("POST", f"{live.id}/claim")
+    file.write_text(f"[default]\naws_access_key_id=id\naws_secret_access_key={SECRET}\n")
+    claimed = decoded(await other.ask("POST", f"{live.id}/claim"), ClaimedJob)
+    kept = Program(other.services._replace(hands_out_keys=False))
+
+    assert refused == 503
+    assert claimed.storage.s3 == S3Options(access_key_id="id", secret_access_key=SECRET)
+    assert (await kept.ask("POST", f"{live.id}/claim"))[0] == 403
 
 
 async def test_keys_stay_where_rights_are_not_checked(purging: Purging, program: Program) -> None:
