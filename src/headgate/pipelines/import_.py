@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from headgate.http.management.realm_exports import (
+from headgate.http.management.realm_messages import (
     IMPORTS,
     FinishRequest,
     ImportRequest,

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import msgspec
 
 from headgate.errors import OutcomeUnknown
-from headgate.http.management.realm_exports import IMPORTS, ExportOutline, ExportRows, RowsRequest
+from headgate.http.management.realm_messages import IMPORTS, ExportOutline, ExportRows, RowsRequest
 from headgate.limits import PORTAGE_FILE_BYTES
 from headgate.pipelines.rows import tasks_for
 from headgate.pipelines.server import Server

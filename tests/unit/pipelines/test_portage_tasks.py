@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import Corrupt, OutcomeUnknown
-from headgate.http.management.realm_exports import ExportRows, RowsRequest
+from headgate.http.management.realm_messages import ExportRows, RowsRequest
 from headgate.pipelines.portage_tasks import (
     TRIES,
     Share,

@@ -6,8 +6,6 @@ Only service admins may: there is everything in it.
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-import msgspec
-
 from headgate.access.rules import EXPORT_METALAKE, IMPORT_METALAKE, Rule
 from headgate.catalog.references import REFERENCES
 from headgate.errors import (
@@ -21,6 +19,16 @@ from headgate.errors import (
     RealmNotFound,
     Unsupported,
 )
+from headgate.http.management.realm_messages import (
+    EXPORT,
+    IMPORTS,
+    ExportOutline,
+    ExportRows,
+    FinishRequest,
+    ImportRequest,
+    ImportView,
+    RowsRequest,
+)
 from headgate.http.problems import PLAIN
 from headgate.http.request import Request, Response, decode, json_response
 from headgate.http.router import Parameter, Route, Surface
@@ -29,13 +37,8 @@ from headgate.kernel.realms import Realm
 from headgate.limits import BODY_BYTES_MAX
 from headgate.model.wire_names import unquote_segment
 from headgate.portage.filling import abort, begin, fill, finish
-from headgate.portage.manifest import RealmFacts
 from headgate.portage.pieces import piece_of, token_of
 from headgate.portage.reading import outline, read_page
-from headgate.portage.rows import Facts, Row
-
-EXPORT = "/management/v1/metalakes/{metalake}/export"
-IMPORTS = "/management/v1/imports"
 
 
 class ExportServices(NamedTuple):
@@ -44,51 +47,6 @@ class ExportServices(NamedTuple):
     kernel: Kernel
     admit: Callable[[Request, Rule], Awaitable[None]]
     """Refuses who may not."""
-
-
-class ExportOutline(msgspec.Struct, frozen=True):
-    """A metalake at one instant."""
-
-    id: str
-    realm: RealmFacts
-    pieces: list[str]
-    """Each is to be read by itself; together they are all of it."""
-
-
-class ExportRows(msgspec.Struct, frozen=True):
-    """Some rows of a piece."""
-
-    rows: list[Row]
-    rest: str | None
-    """The piece that is left; null if there is nothing left."""
-
-
-class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to be imported."""
-
-    realm: RealmFacts
-    facts: Facts
-
-
-class ImportView(msgspec.Struct, frozen=True):
-    """A metalake that is filled from an export, or was."""
-
-    id: str
-    name: str
-    state: str
-
-
-class RowsRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Rows of an export, in any order; those that are there do no harm."""
-
-    rows: list[Row]
-
-
-class FinishRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was read back, and the state that the metalake had."""
-
-    content: str
-    state: str
 
 
 async def outline_export(services: ExportServices, request: Request) -> Response:

@@ -13,13 +13,8 @@ from headgate.catalog import outsiders
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.guards import GuardOptions
 from headgate.errors import HeadgateError
-from headgate.http.management.realm_exports import (
-    IMPORTS,
-    ExportOutline,
-    ExportRows,
-    ExportServices,
-    export_surface,
-)
+from headgate.http.management.realm_exports import ExportServices, export_surface
+from headgate.http.management.realm_messages import IMPORTS, ExportOutline, ExportRows
 from headgate.http.request import Request
 from headgate.http.router import Match, Router
 from headgate.portage.pieces import Piece, token_of
