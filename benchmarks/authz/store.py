@@ -15,9 +15,10 @@ from headgate.access.objects import ObjectType
 from headgate.access.privileges import Privilege as Right
 from headgate.catalog.catalogs import list_catalogs
 from headgate.catalog.entities import CatalogEntity, Entry, Kind, NamespaceEntity, TableEntity
-from headgate.catalog.naming import NAMES, NAMESPACES, RELATIONS, ROOT, Names, NamesDraft
+from headgate.catalog.naming import NAMESPACES, RELATIONS, ROOT, Names, NamesDraft
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.rights import Grant
+from headgate.catalog.stored_names import NAMES
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.index import look

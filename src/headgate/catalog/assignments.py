@@ -9,8 +9,9 @@ from contextlib import suppress
 
 from headgate.catalog.guards import GRANTS
 from headgate.catalog.metalake_openings import OpenedMetalake
-from headgate.catalog.naming import IDS, id_bytes, place_of
+from headgate.catalog.naming import id_bytes, place_of
 from headgate.catalog.rights import ASSIGNED, GRANTED, second_of
+from headgate.catalog.stored_names import IDS
 from headgate.catalog.walks import unhurried
 from headgate.errors import HeadgateError
 from headgate.kernel.draft import Draft

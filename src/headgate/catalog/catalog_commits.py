@@ -10,19 +10,11 @@ from headgate.catalog import dropped_catalogs
 from headgate.catalog.calls import Call
 from headgate.catalog.dropped_catalogs import Dropped
 from headgate.catalog.entities import CatalogEntity, Entry, Kind, decode_entry
-from headgate.catalog.naming import (
-    CATALOGS,
-    IDS,
-    NAMES,
-    ROOT,
-    Names,
-    NamesDraft,
-    Readable,
-    place_of,
-)
-from headgate.catalog.openings import CATALOG_POINTER, head_pointer
+from headgate.catalog.naming import CATALOGS, ROOT, Names, NamesDraft, Readable, place_of
+from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import PURGE
 from headgate.catalog.reservations import held_by, release
+from headgate.catalog.stored_names import CATALOG_POINTER, IDS, NAMES
 from headgate.catalog.territories import check_elsewhere, places_of, settle, with_catalog
 from headgate.errors import (
     BadRequest,

@@ -12,9 +12,10 @@ from headgate.catalog.calls import OPERATOR, Call, Caller, CatalogName
 from headgate.catalog.catalog_commits import absent, add_catalog, has_files, remove_catalog
 from headgate.catalog.dropped_catalogs import dropped_catalogs
 from headgate.catalog.entities import CatalogEntity
-from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
+from headgate.catalog.naming import CATALOGS, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR, check_flat, check_nesting
-from headgate.catalog.openings import CATALOG_POINTER, head_pointer
+from headgate.catalog.openings import head_pointer
+from headgate.catalog.stored_names import CATALOG_POINTER, NAMES
 from headgate.catalog.territories import (
     HAVE_CATALOGS,
     check_elsewhere,

@@ -7,8 +7,8 @@ import msgspec
 from headgate.catalog.change_reading import Found
 from headgate.catalog.change_records import Change, records_of
 from headgate.catalog.dropped_catalogs import DROPPED, all_dropped
-from headgate.catalog.naming import CATALOGS, IDS, NAMES, ROOT, Names, id_bytes
-from headgate.catalog.openings import CATALOG_POINTER
+from headgate.catalog.naming import CATALOGS, ROOT, Names, id_bytes
+from headgate.catalog.stored_names import CATALOG_POINTER, IDS, NAMES
 from headgate.errors import LogCut, NotFound
 from headgate.kernel.index import look, open_head
 from headgate.kernel.kernel import Kernel

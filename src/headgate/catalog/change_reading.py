@@ -15,8 +15,8 @@ from headgate.catalog.change_records import Change, key_of, records_of
 from headgate.catalog.commit_ids import CommitIds
 from headgate.catalog.dropped_catalogs import DROPPED
 from headgate.catalog.merging import merged
-from headgate.catalog.naming import IDS
-from headgate.catalog.openings import CATALOG_POINTER, head_pointer
+from headgate.catalog.openings import head_pointer
+from headgate.catalog.stored_names import CATALOG_POINTER, IDS
 from headgate.errors import Corrupt, LogCut, NotFound, RealmNotFound
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import Commit

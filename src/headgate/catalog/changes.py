@@ -13,7 +13,8 @@ from headgate.catalog.change_reading import GONE, Reading, Wanted, realm_keys, v
 from headgate.catalog.change_records import Change
 from headgate.catalog.commit_ids import CommitIds
 from headgate.catalog.identities import IDENTITIES_KEY
-from headgate.catalog.openings import CATALOG_POINTER, head_pointer
+from headgate.catalog.openings import head_pointer
+from headgate.catalog.stored_names import CATALOG_POINTER
 from headgate.errors import BadRequest
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import REALMS_KEY

@@ -8,8 +8,9 @@ from headgate.access.objects import ObjectType
 from headgate.access.rules import Standing
 from headgate.catalog.calls import Caller
 from headgate.catalog.entities import Entry
-from headgate.catalog.naming import GROUPS, IDS, NAMES, ROLES, ROOT, USERS, Names, id_bytes
+from headgate.catalog.naming import GROUPS, ROLES, ROOT, USERS, Names, id_bytes
 from headgate.catalog.rights import ASSIGNED, GRANTED, decode_grant, second_of
+from headgate.catalog.stored_names import IDS, NAMES
 from headgate.errors import Forbidden
 from headgate.kernel.index import HeadView, Index, after_prefix, look
 from headgate.kernel.tree import Missing, Tree

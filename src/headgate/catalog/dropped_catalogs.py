@@ -11,7 +11,7 @@ import msgspec
 
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.naming import Readable, id_bytes
-from headgate.catalog.openings import CATALOG_POINTER
+from headgate.catalog.stored_names import CATALOG_POINTER
 from headgate.errors import LocationTaken
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look, open_head

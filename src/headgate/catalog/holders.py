@@ -4,8 +4,9 @@ from itertools import islice
 
 from headgate.access.rules import LOAD_TABLE, LOAD_VIEW
 from headgate.catalog.entities import decode_entry
-from headgate.catalog.naming import NAMES, ROOT, Readable
+from headgate.catalog.naming import ROOT, Readable
 from headgate.catalog.openings import Opened
+from headgate.catalog.stored_names import NAMES
 from headgate.errors import LocationTaken
 from headgate.kernel.index import look
 from headgate.limits import NAMES_LOOKED_AT_MAX

@@ -13,10 +13,11 @@ from typing import NamedTuple, TypeVar
 from headgate.catalog.calls import Caller
 from headgate.catalog.entities import Entry
 from headgate.catalog.identity_entities import IdentityEntity
-from headgate.catalog.naming import IDS, NAMES, ROOT, USERS, Names, id_bytes, place_of
+from headgate.catalog.naming import ROOT, USERS, Names, id_bytes, place_of
 from headgate.catalog.passwords import Passwords
 from headgate.catalog.proofs import PasswordProof, TokenProof
 from headgate.catalog.rights import second_of
+from headgate.catalog.stored_names import IDS, NAMES
 from headgate.errors import NotAuthenticated
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look, open_head

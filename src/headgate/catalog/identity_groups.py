@@ -13,18 +13,9 @@ from headgate.catalog.identities import (
     note,
 )
 from headgate.catalog.identity_entities import IdentityGroupEntity
-from headgate.catalog.naming import (
-    GROUPS,
-    IDS,
-    NAMES,
-    ROOT,
-    USERS,
-    Names,
-    NamesDraft,
-    id_bytes,
-    place_of,
-)
+from headgate.catalog.naming import GROUPS, ROOT, USERS, Names, NamesDraft, id_bytes, place_of
 from headgate.catalog.rights import pair, second_of
+from headgate.catalog.stored_names import IDS, NAMES
 from headgate.errors import Conflict, GroupExists, GroupNotFound, UserNotFound
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look

@@ -21,9 +21,10 @@ from headgate.catalog.identities import (
     note,
 )
 from headgate.catalog.identity_entities import IdentityEntity
-from headgate.catalog.naming import NAMES, ROOT, USERS, Names, NamesDraft, id_bytes
+from headgate.catalog.naming import ROOT, USERS, Names, NamesDraft, id_bytes
 from headgate.catalog.passwords import Passwords
 from headgate.catalog.rights import pair, second_of
+from headgate.catalog.stored_names import NAMES
 from headgate.errors import NotFound, UserExists, UserNotFound
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look

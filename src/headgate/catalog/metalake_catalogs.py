@@ -22,9 +22,10 @@ from headgate.catalog.entities import CatalogEntity, Entry
 from headgate.catalog.lake import Lake
 from headgate.catalog.linked_places import check_links
 from headgate.catalog.metalake_openings import OpenedMetalake
-from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
+from headgate.catalog.naming import CATALOGS, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR
 from headgate.catalog.providers import BACKEND, WAREHOUSE, Sort, check_given, sort_of
+from headgate.catalog.stored_names import NAMES
 from headgate.catalog.territories import check_elsewhere, check_within, places_of
 from headgate.errors import (
     CatalogExists,

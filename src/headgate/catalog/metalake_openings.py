@@ -13,8 +13,9 @@ from headgate.catalog.guards import RIGHTS, Guard
 from headgate.catalog.identities import IDENTITIES_KEY
 from headgate.catalog.in_use import metalake_in_use
 from headgate.catalog.judging import Judge
-from headgate.catalog.openings import CATALOG_POINTER, Heads, Openings
+from headgate.catalog.openings import Heads, Openings
 from headgate.catalog.polling import Validation
+from headgate.catalog.stored_names import CATALOG_POINTER
 from headgate.errors import Forbidden, MetalakeNotFound
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle

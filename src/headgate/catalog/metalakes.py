@@ -21,8 +21,9 @@ from headgate.catalog.guards import ROOT as ROOT_POINTER
 from headgate.catalog.in_use import metalake_in_use
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
-from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
+from headgate.catalog.naming import CATALOGS, ROOT, Names
 from headgate.catalog.principals import insert_creator
+from headgate.catalog.stored_names import NAMES
 from headgate.errors import (
     BadName,
     IllegalRealmMove,

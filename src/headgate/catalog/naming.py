@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from headgate.catalog.entities import Entry, decode_entry, encode_entry
+from headgate.catalog.stored_names import IDS, NAMES
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import after_prefix
 from headgate.model.names import Levels
 
-NAMES = "names"
-IDS = "ids"  # from an id to its key in the name index
 ROOT = 0  # the parent of a catalog's first level, and of a metalake's catalogs
 
 CATALOGS = b"c"

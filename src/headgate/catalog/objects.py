@@ -17,19 +17,10 @@ from headgate.catalog.guards import PRINCIPAL_ROLES
 from headgate.catalog.guards import ROOT as ROOT_POINTER
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
-from headgate.catalog.naming import (
-    CATALOGS,
-    FUNCTIONS,
-    IDS,
-    NAMES,
-    RELATIONS,
-    ROLES,
-    ROOT,
-    Names,
-    names_to,
-)
-from headgate.catalog.openings import CATALOG_POINTER, Heads, head_pointer
+from headgate.catalog.naming import CATALOGS, FUNCTIONS, RELATIONS, ROLES, ROOT, Names, names_to
+from headgate.catalog.openings import Heads, head_pointer
 from headgate.catalog.rights import Grant
+from headgate.catalog.stored_names import CATALOG_POINTER, IDS, NAMES
 from headgate.catalog.ways import OBJECT_TYPES, scope_of
 from headgate.errors import (
     BackendUnavailable,

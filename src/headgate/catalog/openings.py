@@ -26,10 +26,11 @@ from headgate.catalog.guards import Guard, GuardOptions
 from headgate.catalog.identities import IDENTITIES_KEY
 from headgate.catalog.in_use import metalake_in_use
 from headgate.catalog.judging import Judge
-from headgate.catalog.naming import CATALOGS, NAMES, RELATIONS, ROOT, Names
+from headgate.catalog.naming import CATALOGS, RELATIONS, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR, check_nesting
 from headgate.catalog.polling import PointerReader, Validation, per_request
 from headgate.catalog.ports import Audit
+from headgate.catalog.stored_names import CATALOG_POINTER, NAMES
 from headgate.catalog.ways import Way, way_to
 from headgate.errors import (
     BackendUnavailable,
@@ -53,7 +54,6 @@ from headgate.limits import ENTRIES_KNOWN_MAX, OPENINGS_KNOWN_MAX, RESOLVE_TRIES
 from headgate.model.locations import check_allowed
 from headgate.model.names import Identifier, Levels
 
-CATALOG_POINTER = "catalogs"
 OWN_KEYS = 3  # the pointers of an opening before those that rights depend on
 
 R = TypeVar("R")

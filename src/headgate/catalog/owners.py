@@ -15,7 +15,7 @@ from headgate.catalog.entities import MetalakeEntity
 from headgate.catalog.guards import ROOT
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
-from headgate.catalog.naming import IDS, NamesDraft, place_of
+from headgate.catalog.naming import NamesDraft, place_of
 from headgate.catalog.objects import LOCATED, FoundObject, ObjectName, absent, find_object
 from headgate.catalog.openings import Heads
 from headgate.catalog.principals import (
@@ -27,6 +27,7 @@ from headgate.catalog.principals import (
     require_principal,
     set_enabled,
 )
+from headgate.catalog.stored_names import IDS
 from headgate.errors import UserExists
 from headgate.kernel.draft import Draft
 

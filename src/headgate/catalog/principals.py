@@ -18,17 +18,8 @@ from headgate.catalog.compiling import DISABLED
 from headgate.catalog.entities import Entry, GroupEntity, Kind, UserEntity
 from headgate.catalog.guards import PRINCIPALS
 from headgate.catalog.metalake_openings import OpenedMetalake
-from headgate.catalog.naming import (
-    GROUPS,
-    IDS,
-    NAMES,
-    ROOT,
-    USERS,
-    Names,
-    NamesDraft,
-    id_bytes,
-    place_of,
-)
+from headgate.catalog.naming import GROUPS, ROOT, USERS, Names, NamesDraft, id_bytes, place_of
+from headgate.catalog.stored_names import IDS, NAMES
 from headgate.catalog.walks import names_in
 from headgate.errors import (
     AlreadyExists,

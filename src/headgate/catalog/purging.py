@@ -13,14 +13,8 @@ from headgate.catalog.calls import Call
 from headgate.catalog.entities import Entry, TableEntity
 from headgate.catalog.naming import Readable
 from headgate.catalog.openings import Opened
-from headgate.catalog.reservations import (
-    LOCATIONS,
-    held_by,
-    is_vacant,
-    release,
-    reserve,
-    reserve_among,
-)
+from headgate.catalog.reservations import held_by, is_vacant, release, reserve, reserve_among
+from headgate.catalog.stored_names import LOCATIONS
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import look
 from headgate.model.locations import ancestors, is_within

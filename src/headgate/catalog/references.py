@@ -23,12 +23,11 @@ from headgate.catalog.identities import (
     REVOKED,
     REVOKED_UNTIL,
 )
-from headgate.catalog.naming import IDS, NAMES
-from headgate.catalog.openings import CATALOG_POINTER, head_pointer
+from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import PURGE, PURGED, PURGES, TASKS, decode_job, is_job
 from headgate.catalog.reports import REPORTS, reports_pointer
-from headgate.catalog.reservations import LOCATIONS
 from headgate.catalog.rights import ASSIGNED, GRANTED
+from headgate.catalog.stored_names import CATALOG_POINTER, IDS, LOCATIONS, NAMES
 from headgate.errors import NewerFormat
 from headgate.kernel import operations
 from headgate.kernel.realms import BY_ID, BY_NAME

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from headgate.catalog.naming import Readable
 from headgate.catalog.openings import Opened
+from headgate.catalog.stored_names import LOCATIONS
 from headgate.errors import BadRequest, LocationTaken
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import look
@@ -19,7 +20,6 @@ from headgate.model.locations import (
     normalize,
 )
 
-LOCATIONS = "locations"
 NOBODY = 0
 _ID_BYTES = 8
 

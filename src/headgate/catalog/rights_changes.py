@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 from headgate.catalog.calls import Caller
 from headgate.catalog.compiling import DISABLED, Compiled, Rights
-from headgate.catalog.naming import IDS, NAMES, id_bytes
+from headgate.catalog.naming import id_bytes
 from headgate.catalog.rights import ASSIGNED, GRANTED
+from headgate.catalog.stored_names import IDS, NAMES
 from headgate.kernel.index import HeadView
 
 _ID_BYTES = len(id_bytes(0))

@@ -17,7 +17,7 @@ from headgate.catalog.grant_notes import objects_told
 from headgate.catalog.guards import GRANTS, PRINCIPAL_ROLES
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
-from headgate.catalog.naming import NAMES, ROLES, ROOT, Names, NamesDraft, id_bytes
+from headgate.catalog.naming import ROLES, ROOT, Names, NamesDraft, id_bytes
 from headgate.catalog.objects import (
     Inside,
     find_objects,
@@ -29,6 +29,7 @@ from headgate.catalog.objects import (
 from headgate.catalog.openings import Heads
 from headgate.catalog.privilege_checks import Wanted, check_bindable, check_securable, grant_of
 from headgate.catalog.rights import GRANTED, Grant, decode_grant, encode_grant, pair, second_of
+from headgate.catalog.stored_names import NAMES
 from headgate.catalog.walks import names_in
 from headgate.catalog.ways import scope_of
 from headgate.errors import (

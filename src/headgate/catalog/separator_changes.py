@@ -11,9 +11,9 @@ import msgspec
 from headgate.catalog.calls import ITSELF, Call, CatalogName
 from headgate.catalog.catalogs import change_catalog, list_catalogs
 from headgate.catalog.entities import CatalogEntity
-from headgate.catalog.naming import NAMES
 from headgate.catalog.nesting import SEPARATOR, check_nesting
 from headgate.catalog.openings import head_pointer
+from headgate.catalog.stored_names import NAMES
 from headgate.errors import Conflict
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState

@@ -9,10 +9,7 @@ from collections.abc import Iterable
 from headgate.catalog.dropped_catalogs import DROPPED, find_dropped, still_there
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.holders import name_of
-from headgate.catalog.naming import NAMES
-from headgate.catalog.openings import CATALOG_POINTER
 from headgate.catalog.reservations import (
-    LOCATIONS,
     Locations,
     check_vacant,
     held_by,
@@ -20,6 +17,7 @@ from headgate.catalog.reservations import (
     release,
     reserve,
 )
+from headgate.catalog.stored_names import CATALOG_POINTER, LOCATIONS, NAMES
 from headgate.errors import LocationTaken
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look, open_head

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 from typing import TypeVar
 
 from headgate.catalog.entities import Entry, decode_entry
-from headgate.catalog.naming import NAMES, ROOT, key_of
+from headgate.catalog.naming import ROOT, key_of
+from headgate.catalog.stored_names import NAMES
 from headgate.kernel.index import HeadView
 from headgate.limits import LIST_CHUNK_ENTRIES
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from headgate.catalog.change_records import Change
-from headgate.catalog.naming import CATALOGS, FUNCTIONS, NAMES, NAMESPACES, RELATIONS, ROOT
-from headgate.catalog.openings import CATALOG_POINTER
+from headgate.catalog.naming import CATALOGS, FUNCTIONS, NAMESPACES, RELATIONS, ROOT
 from headgate.catalog.purging import PURGE
 from headgate.catalog.reports import REPORTS
+from headgate.catalog.stored_names import CATALOG_POINTER, NAMES
 from headgate.cli.output import iso, printable, to_json
 from headgate.kernel.log import Commit, Entry
 

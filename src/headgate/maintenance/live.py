@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from headgate.catalog.change_names import catalog_of
 from headgate.catalog.dropped_catalogs import DROPPED
-from headgate.catalog.naming import IDS
-from headgate.catalog.openings import CATALOG_POINTER
 from headgate.catalog.references import References
+from headgate.catalog.stored_names import CATALOG_POINTER, IDS
 from headgate.ids import time_ms
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.records import Pointer, PointerKey

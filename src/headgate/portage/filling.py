@@ -9,9 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from headgate.catalog.metalakes import clear_away
-from headgate.catalog.naming import IDS
-from headgate.catalog.openings import CATALOG_POINTER
-from headgate.catalog.reservations import LOCATIONS
+from headgate.catalog.stored_names import CATALOG_POINTER, IDS, LOCATIONS
 from headgate.catalog.territories import HAVE_PLACES, check_elsewhere
 from headgate.errors import (
     Conflict,

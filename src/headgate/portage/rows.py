@@ -9,9 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from headgate.catalog.naming import IDS
-from headgate.catalog.openings import CATALOG_POINTER
-from headgate.catalog.reservations import LOCATIONS
+from headgate.catalog.stored_names import CATALOG_POINTER, IDS, LOCATIONS
 from headgate.errors import Unsupported
 from headgate.limits import PORTAGE_PAGE_BYTES, PORTAGE_PAGE_ROWS
 from headgate.model.locations import indexed

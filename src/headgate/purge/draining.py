@@ -21,9 +21,10 @@ from headgate.catalog.catalog_commits import (
 from headgate.catalog.change_names import catalog_of
 from headgate.catalog.dropped_catalogs import DroppedCatalog, dropped_catalogs
 from headgate.catalog.metalake_rounds import clear_metalakes
-from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names, Readable, place_at
-from headgate.catalog.openings import CATALOG_POINTER, head_pointer
+from headgate.catalog.naming import CATALOGS, ROOT, Names, Readable, place_at
+from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import PURGE, PURGES
+from headgate.catalog.stored_names import CATALOG_POINTER, NAMES
 from headgate.errors import (
     Corrupt,
     HeadgateError,

@@ -5,15 +5,7 @@ from itertools import islice
 
 from headgate.catalog.calls import Call
 from headgate.catalog.entities import Entry, Kind, ViewEntity, decode_entry
-from headgate.catalog.naming import (
-    IDS,
-    NAMES,
-    NAMESPACES,
-    NamesDraft,
-    Readable,
-    names_to,
-    place_at,
-)
+from headgate.catalog.naming import NAMESPACES, NamesDraft, Readable, names_to, place_at
 from headgate.catalog.purging import (
     PURGE,
     PurgeTerms,
@@ -23,6 +15,7 @@ from headgate.catalog.purging import (
     record_purge,
 )
 from headgate.catalog.reservations import release
+from headgate.catalog.stored_names import IDS, NAMES
 from headgate.kernel.draft import Draft
 from headgate.limits import DRAIN_NAMES_PER_COMMIT
 from headgate.model.names import Identifier

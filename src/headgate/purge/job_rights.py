@@ -13,9 +13,10 @@ from headgate.catalog.entities import decode_entry
 from headgate.catalog.full_names import write_full_name
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
-from headgate.catalog.naming import IDS, NAMES, Names, id_bytes
+from headgate.catalog.naming import Names, id_bytes
 from headgate.catalog.objects import look_inside
 from headgate.catalog.purging import LiveJob
+from headgate.catalog.stored_names import IDS, NAMES
 from headgate.catalog.ways import scope_of
 from headgate.errors import Forbidden
 from headgate.kernel.index import HeadView, look

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from headgate.catalog.dropped_catalogs import dropped_under
 from headgate.catalog.entities import CatalogEntity
-from headgate.catalog.naming import CATALOGS, NAMES, ROOT, Names
-from headgate.catalog.openings import CATALOG_POINTER, head_pointer
+from headgate.catalog.naming import CATALOGS, ROOT, Names
+from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import (
     PURGE,
     PURGES,
@@ -19,6 +19,7 @@ from headgate.catalog.purging import (
     find_job,
     is_job,
 )
+from headgate.catalog.stored_names import CATALOG_POINTER, NAMES
 from headgate.catalog.territories import HAVE_CATALOGS
 from headgate.catalog.walks import unhurried
 from headgate.errors import ObjectNotFound

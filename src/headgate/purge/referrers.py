@@ -15,10 +15,10 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from headgate.catalog.entities import Kind, TableEntity, decode_entry
-from headgate.catalog.naming import NAMES
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.ports import Roots
 from headgate.catalog.purging import PURGE, LiveJob, can_come_back, decode_job, is_job
+from headgate.catalog.stored_names import NAMES
 from headgate.catalog.walks import unhurried
 from headgate.errors import InvalidInput, ObjectNotFound
 from headgate.kernel.index import HeadView, open_head

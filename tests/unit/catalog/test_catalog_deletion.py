@@ -10,7 +10,8 @@ from headgate.catalog.catalogs import bootstrap, create_catalog, delete_catalog,
 from headgate.catalog.dropped_catalogs import dropped_catalogs
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.linked_places import check_links
-from headgate.catalog.openings import CATALOG_POINTER, head_pointer
+from headgate.catalog.openings import head_pointer
+from headgate.catalog.stored_names import CATALOG_POINTER
 from headgate.errors import Conflict, LocationTaken
 from headgate.kernel.draft import Draft
 from tests.unit.catalog.lakes import MAIN, METALAKE, Node, World

@@ -9,8 +9,8 @@ from headgate.catalog import catalog_commits, catalogs, holders, territories
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import alter_catalog, create_catalog, delete_catalog, list_catalogs
 from headgate.catalog.entities import CatalogEntity
-from headgate.catalog.openings import CATALOG_POINTER
 from headgate.catalog.reservations import release
+from headgate.catalog.stored_names import CATALOG_POINTER
 from headgate.errors import LocationTaken
 from headgate.kernel.draft import Draft
 from headgate.model.locations import normalize

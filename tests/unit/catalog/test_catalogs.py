@@ -15,7 +15,7 @@ from headgate.catalog.catalogs import (
     list_catalogs,
 )
 from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
-from headgate.catalog.openings import CATALOG_POINTER
+from headgate.catalog.stored_names import CATALOG_POINTER
 from headgate.errors import (
     BadName,
     BadRequest,

@@ -4,7 +4,7 @@ import pytest
 
 from headgate.catalog.change_cursors import Cursor, Extent, Position, encode_cursor
 from headgate.catalog.changes import ChangeLog
-from headgate.catalog.openings import CATALOG_POINTER
+from headgate.catalog.stored_names import CATALOG_POINTER
 from headgate.errors import BadRequest
 from headgate.kernel.realms import REALMS_KEY, RealmState
 from headgate.kernel.records import PointerKey

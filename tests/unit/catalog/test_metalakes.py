@@ -32,8 +32,8 @@ from headgate.catalog.metalakes import (
     list_metalakes,
     switch_metalake,
 )
-from headgate.catalog.openings import CATALOG_POINTER
 from headgate.catalog.principals import USER, find_principal
+from headgate.catalog.stored_names import CATALOG_POINTER
 from headgate.errors import (
     CatalogNotFound,
     HeadgateError,

@@ -11,8 +11,9 @@ from headgate.catalog.catalogs import alter_catalog, create_catalog
 from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
 from headgate.catalog.lake import LakeOptions
 from headgate.catalog.naming import CATALOGS, ROOT, NamesDraft
-from headgate.catalog.openings import CATALOG_POINTER, Openings
+from headgate.catalog.openings import Openings
 from headgate.catalog.reservations import release
+from headgate.catalog.stored_names import CATALOG_POINTER
 from headgate.errors import (
     BackendUnavailable,
     CatalogNotFound,

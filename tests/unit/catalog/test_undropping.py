@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from headgate.access.rules import LOAD_TABLE
-from headgate.catalog.naming import IDS, NAMES
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import PURGE, PURGES, begin_job, end_job
-from headgate.catalog.reservations import LOCATIONS
+from headgate.catalog.stored_names import IDS, LOCATIONS, NAMES
 from headgate.catalog.undropping import undrop
 from headgate.errors import (
     BadName,

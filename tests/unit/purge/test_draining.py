@@ -7,9 +7,8 @@ import pytest
 from headgate.catalog.catalogs import create_catalog, list_catalogs
 from headgate.catalog.dropped_catalogs import dropped_catalogs
 from headgate.catalog.entities import CatalogEntity
-from headgate.catalog.naming import NAMES
 from headgate.catalog.openings import head_pointer
-from headgate.catalog.reservations import LOCATIONS
+from headgate.catalog.stored_names import LOCATIONS, NAMES
 from headgate.errors import LocationTaken
 from headgate.kernel.draft import Draft
 from headgate.kernel.records import PointerKey

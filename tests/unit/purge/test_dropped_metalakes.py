@@ -10,7 +10,7 @@ from headgate.catalog.catalogs import create_catalog, list_catalogs
 from headgate.catalog.dropped_catalogs import dropped_catalogs
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.metalakes import drop_metalake
-from headgate.catalog.openings import CATALOG_POINTER
+from headgate.catalog.stored_names import CATALOG_POINTER
 from headgate.errors import LocationTaken, RealmNotActive, Unavailable
 from headgate.kernel.realms import Realm
 from headgate.purge.draining import Draining

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from headgate.catalog.purging import PURGE, PURGED, PURGES, TASKS
-from headgate.catalog.reservations import LOCATIONS
+from headgate.catalog.stored_names import LOCATIONS
 from headgate.kernel.index import look
 from headgate.purge.finishing import decode_finished, finish
 from headgate.purge.history import finished_job

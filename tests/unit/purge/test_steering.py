@@ -8,7 +8,7 @@ from headgate.catalog.catalog_commits import remove_catalog
 from headgate.catalog.catalogs import create_catalog, find_catalog
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.purging import PURGES, begin_job
-from headgate.catalog.reservations import LOCATIONS
+from headgate.catalog.stored_names import LOCATIONS
 from headgate.errors import BackendUnavailable, Conflict, JobNotFound
 from headgate.kernel.index import look
 from headgate.kernel.records import PointerKey
