@@ -37,14 +37,17 @@ class Trouble:
     """Deletions are acknowledged, and that is all."""
     expires_after: int | None = None
     """Deletions, and then the keys of the server are not good any more."""
+    expiring: str = ""
+    """The id of those keys; empty: whichever it has."""
     pause_seconds: float = 0.0
     deleted: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def error(self) -> str:
-        """What a request is answered with, whatever it asks for."""
+    def error(self, signed: str) -> str:
+        """What a request that is signed like this is answered with, whatever it asks for."""
         time.sleep(self.pause_seconds)
         is_expired = self.expires_after is not None and self.deleted >= self.expires_after
+        is_expired = is_expired and f"Credential={self.expiring}" in signed
         return "ExpiredToken" if is_expired else self.with_all
 
     def refused(self, keys: list[str]) -> dict[str, str]:
@@ -89,7 +92,7 @@ class TroubledS3:
         body = request.rfile.read(int(request.headers.get("content-length", 0)))
         key = unquote(urlsplit(request.path).path).split("/", 2)[-1]
         trouble = self.trouble
-        if code := trouble.error():
+        if code := trouble.error(request.headers.get("authorization", "")):
             _say(request, STATUSES.get(code, 403), {}, _error(code, key))
         elif request.command == "DELETE":
             self._delete(request, key)
