@@ -1,21 +1,27 @@
 """Keys of S3 that expire while tables are purged, by a real server; and where keys must not be."""
 
-import itertools
 import json
+import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing, suppress
+from itertools import chain, count
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from headgate.testing.headgate_server import HeadgateServer
 from headgate.testing.object_stores import MotoServer
+from headgate.wiring import DATABASE_FILE
 from tests.purge.cluster import hasty
 from tests.purge.shop import BUCKET, FILES, Shop
 from tests.purge.troubled_s3 import Trouble, TroubledS3
 
 SECRET, TOKEN = "a-very-secret-key-of-the-store", "a-very-secret-token-of-the-store"
-NUMBERS = itertools.count(1)
+NUMBERS = count(1)
 MANY_ATTEMPTS = 1_000
+TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
 
 @pytest.fixture(name="store", scope="module")
@@ -142,7 +148,21 @@ def test_no_row_of_a_purge_has_a_secret_of_the_store(
 
 
 def stored(server: HeadgateServer) -> bytes:
-    """All that lies in the folder of a server: its database, and what belongs to that."""
+    """All that lies in the folder of a server, and all rows of its database: in files they may be
+    in pieces, and long ones are compressed."""
     files = [path for path in (server.folder / "data").rglob("*") if path.is_file()]
-    assert any(path.read_bytes().startswith(b"SQLite format 3") for path in files)
-    return b"\n".join(path.read_bytes() for path in files)
+    database = server.folder / "data" / DATABASE_FILE
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as opened:
+        names = [name for (name,) in opened.execute(TABLES)]
+        rows = [row for name in names for row in opened.execute(f'SELECT * FROM "{name}"')]
+    values = [value if isinstance(value, bytes) else str(value).encode() for value in chain(*rows)]
+    return b"\n".join(
+        [*(path.read_bytes() for path in files), *values, *chain(*map(unpacked, values))]
+    )
+
+
+def unpacked(value: bytes) -> Iterator[bytes]:
+    """What is compressed in a value, wherever in it that begins."""
+    for found in re.finditer(re.escape(zstandard.FRAME_HEADER), value):
+        with suppress(zstandard.ZstdError):
+            yield zstandard.ZstdDecompressor().decompressobj().decompress(value[found.start() :])
