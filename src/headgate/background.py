@@ -132,9 +132,13 @@ async def _driver(
     pool, options = driver_pool(settings[SPARK_IDLE]), msgspec.json.encode(told)
     stack.push_async_callback(pool.close)
     await check_spark(pool, options)
+    return pool, spark_files(settings), options
+
+
+def spark_files(settings: Settings) -> partial[WorkerFiles]:
+    """How Spark reaches the files of tables."""
     is_here = settings[SPARK_MASTER].startswith("local") and not settings[SPARK_REMOTE]
-    files_below = WorkerFiles if is_here else _files_elsewhere
-    return pool, partial(files_below, storage_options(settings)), options
+    return partial(WorkerFiles if is_here else _files_elsewhere, storage_options(settings))
 
 
 def _files_elsewhere(options: StorageOptions, roots: Roots) -> WorkerFiles:

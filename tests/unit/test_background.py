@@ -1,8 +1,10 @@
 """What settings say of the work in the background."""
 
+from pathlib import Path
+
 import pytest
 
-from headgate.background import job_terms, maintenance_terms
+from headgate.background import job_terms, maintenance_terms, spark_files
 from headgate.errors import BadSetting
 from headgate.maintenance.service import Terms
 from headgate.purge.jobs import JobTerms
@@ -89,3 +91,28 @@ def test_where_all_commits_are_kept_any_grace_is_good() -> None:
     sets = ["maintenance.grace-seconds=31536000", "log.retention-days=0"]
 
     assert maintenance_terms(load(sets=sets)).grace_ms == 31_536_000_000
+
+
+@pytest.mark.parametrize(
+    ("where", "is_here"),
+    [
+        ("purger.spark.master=local[2]", True),
+        ("purger.spark.master=spark://host:7077", False),
+        ("purger.spark.remote=sc://host", False),
+    ],
+)
+def test_spark_on_other_machines_gets_keys_and_no_file(
+    tmp_path: Path, where: str, is_here: bool
+) -> None:
+    """Those that are in the file when it is asked; here it reads the file itself."""
+    file = tmp_path / "keys"
+    text = "[default]\naws_access_key_id = {}\naws_secret_access_key = secret\n"
+    file.write_text(text.format("first"))
+    files_below = spark_files(load(sets=[where, f"s3.credentials-file={file}"]))
+    file.write_text(text.format("second"))
+
+    s3 = files_below(("s3://b",)).options.s3
+    assert s3 is not None
+    assert (s3.access_key_id, s3.credentials_file) == (
+        ("", str(file)) if is_here else ("second", "")
+    )
