@@ -30,6 +30,7 @@ from headgate.settings import (
     storage,
     store,
 )
+from headgate.settings.own_files import check_apart
 from headgate.settings.setting import Settings
 from headgate.storage.options import AzureOptions, Delegation, GcsOptions, S3Options, StorageOptions
 from headgate.storage.s3_keys import check_keys
@@ -148,12 +149,17 @@ def bootstrap_catalog(settings: Settings) -> CatalogEntity:
 
 def catalog_places(settings: Settings) -> CatalogPlaces:
     """Where catalogs may lie that callers create."""
+
+    def check(location: str) -> None:
+        check_apart(settings, location)
+        check_writable(location)
+
     return CatalogPlaces(
         settings[catalogs.CATALOGS_WAREHOUSE]
         or local_location(settings[store.DATA] / "warehouses"),
         tuple(listed(settings[catalogs.CATALOGS_ALLOWED_LOCATIONS])),
         real_location,
-        check_writable,
+        check,
     )
 
 
@@ -165,6 +171,7 @@ def check_warehouse(settings: Settings) -> None:
         *first.allowed_locations,
         fix="Choose another directory with --data, or set bootstrap.warehouse",
     )
+    check_apart(settings, first.warehouse)
 
 
 def check_catalog_places(settings: Settings) -> None:

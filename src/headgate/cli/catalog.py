@@ -22,7 +22,7 @@ from headgate.kernel.kernel import Kernel
 from headgate.model.locations import normalize
 from headgate.model.physical import path_segment
 from headgate.model.separators import Governance, check_separator
-from headgate.server_settings import catalog_places, check_writable, real_location
+from headgate.server_settings import catalog_places, real_location
 from headgate.settings.catalogs import BOOTSTRAP_METALAKE, SCHEMA_GOVERNANCE, SCHEMA_SEPARATOR
 
 FIELDS = ("nested", "comment", "allowed-locations")
@@ -120,7 +120,8 @@ def create(  # noqa: PLR0913  one argument for each option
 ) -> None:
     """Create a catalog."""
     lake = metalake or run.settings[BOOTSTRAP_METALAKE]
-    place = warehouse or f"{catalog_places(run.settings).root}/{path_segment(f'{lake}.{name}')}"
+    places = catalog_places(run.settings)
+    place = warehouse or f"{places.root}/{path_segment(f'{lake}.{name}')}"
     new = CatalogEntity(
         0,
         name,
@@ -133,7 +134,7 @@ def create(  # noqa: PLR0913  one argument for each option
     )
     for location in (place, *allow):  # before a store is made
         normalize(location)
-    check_writable(place)
+    places.check(place)
 
     async def make(kernel: Kernel) -> CatalogEntity:
         await check_links(kernel, lake, new, real_location)
