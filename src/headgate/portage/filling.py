@@ -28,9 +28,8 @@ from headgate.kernel.realms import LOADED_FROM, Realm, RealmState
 from headgate.kernel.records import PointerKey
 from headgate.kernel.system import check_pointer_name
 from headgate.limits import PORTAGE_AHEAD_MS_MAX
-from headgate.model.locations import indexed
 from headgate.portage.manifest import STATES, RealmFacts
-from headgate.portage.rows import Carried, Facts, Row, pointer_state
+from headgate.portage.rows import Carried, Facts, Row, location_of, pointer_state
 
 _ID_BYTES = 8
 UNFINISHED = (RealmState.CREATED, RealmState.LOADING, RealmState.PURGING, RealmState.PURGED)
@@ -170,7 +169,7 @@ async def _check_catalogs(kernel: Kernel, facts: Facts, own: str) -> None:
 async def _places(kernel: Kernel, id: str) -> tuple[str, ...]:
     """The places of all catalogs of a realm."""
     index = await _catalogs(kernel, id, LOCATIONS)
-    return tuple([indexed(key) async for key, _ in index.scan()])
+    return tuple([location_of(key) async for key, _ in index.scan()])
 
 
 async def _catalogs(kernel: Kernel, id: str, index: str) -> Index:

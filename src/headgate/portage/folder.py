@@ -15,6 +15,7 @@ from headgate.portage.manifest import (
     half_written,
 )
 
+_ROWS = re.compile(r"rows-\d+-[0-9a-f]+\.parquet")
 _OURS = re.compile(r"(rows-\d+-[0-9a-f]+\.parquet|manifest\.json)(\.\d+\.partial)?")
 
 
@@ -68,8 +69,8 @@ def load_manifest(folder: Path) -> Manifest:
         raise half_written(f"there is no {NAME} in {folder}")
     manifest = decode_manifest(data)
     for file in manifest.files:
-        if Path(file.name).name != file.name:
-            raise half_written(f"{file.name!r} is no name of a file of it")
+        if not _ROWS.fullmatch(file.name):
+            raise half_written(f"{file.name[:80]!r} is no name of a file of it")
         try:
             size = (folder / file.name).stat().st_size
         except OSError:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from headgate.catalog.stored_names import CATALOG_POINTER, IDS, LOCATIONS
-from headgate.errors import Unsupported
+from headgate.errors import InvalidInput, Unsupported
 from headgate.limits import PORTAGE_PAGE_BYTES, PORTAGE_PAGE_ROWS
 from headgate.model.locations import indexed
 
@@ -97,7 +97,7 @@ def facts_of(rows: Iterable[Row]) -> Facts:
         if row.pointer == CATALOG_POINTER and row.index == IDS:
             catalogs.append(int.from_bytes(row.key, "big"))
         if row.pointer == CATALOG_POINTER and row.index == LOCATIONS:
-            places.append(indexed(row.key))
+            places.append(location_of(row.key))
     return Facts(
         count,
         objects,
@@ -107,6 +107,16 @@ def facts_of(rows: Iterable[Row]) -> Facts:
         tuple(sorted(catalogs)),
         tuple(sorted(places)),
     )
+
+
+def location_of(key: bytes) -> str:
+    """The location that has this key in an index of locations; refused if none has."""
+    try:
+        return indexed(key)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{key[:80]!r} is no key of a location", fix="Send what was exported"
+        ) from error
 
 
 def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:

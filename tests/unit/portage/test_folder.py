@@ -96,11 +96,12 @@ def test_a_damaged_manifest_is_refused(folder: Path, text: bytes) -> None:
         check_export(folder)
 
 
-def test_a_manifest_names_files_of_its_folder_only(folder: Path) -> None:
+@pytest.mark.parametrize("name", ["../secret", "..", "", "rows\0", "manifest.json"])
+def test_a_manifest_names_files_of_its_folder_only(folder: Path, name: str) -> None:
     """It may come from somebody else."""
 
     def outside(manifest: Manifest) -> Manifest:
-        file = msgspec.structs.replace(manifest.files[0], name="../secret")
+        file = msgspec.structs.replace(manifest.files[0], name=name)
         return msgspec.structs.replace(manifest, files=(file,))
 
     changed(folder, outside)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.errors import Corrupt, Unsupported
+from headgate.errors import Corrupt, InvalidInput, Unsupported
 from headgate.limits import PORTAGE_PAGE_BYTES, PORTAGE_PAGE_ROWS
 from headgate.model.locations import index_key, indexed, normalize
 from headgate.portage.parquet import decoded, encoded
@@ -101,3 +101,10 @@ def test_a_location_is_read_out_of_its_key(store: str, levels: list[str]) -> Non
     location = normalize("/".join([store, *(levels or [""])]))
 
     assert indexed(index_key(location)) == location
+
+
+@pytest.mark.parametrize("key", [b"", b"\xff\xfe\x00", b"file"])
+def test_what_is_no_key_of_a_location_is_refused(key: bytes) -> None:
+    """Whoever changes an export hears of it, and nobody fails unexpectedly."""
+    with pytest.raises(InvalidInput, match="no key of a location"):
+        facts_of([Row("catalogs", "locations", key, b"")])
