@@ -4,7 +4,7 @@ import pickle
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
 
@@ -16,6 +16,9 @@ from headgate.workers.pool import WorkerPool, module
 
 WORKER = module("headgate.purge.worker")
 STILL_THERE = "it was deleted and is still there"
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 60)]
+"""Of files or bytes. Other programs tell them too, and sums of a few go into 64 bits."""
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -38,16 +41,16 @@ class Progress(msgspec.Struct, frozen=True):
     """What was done so far in a stage, and what is new since the last one of these."""
 
     phase: str
-    deleted: int = 0
+    deleted: Count = 0
     """Object stores do not tell whether an object was there: it counts as deleted."""
-    missing: int = 0
-    bytes: int = 0
-    expected: int = 0
+    missing: Count = 0
+    bytes: Count = 0
+    expected: Count = 0
     """Files to be deleted: what manifest lists say at first, what was found in the end."""
     failed: list[Failed] = []
     outside: list[str] = []
     """Files of the table inside of the roots, but not in its own places: the parent decides."""
-    kept: int = 0
+    kept: Count = 0
     """Files that other tables refer to."""
     is_stale: bool = False
     """Nothing was done, as other tables do not refer to what they did."""

@@ -1,5 +1,6 @@
 """Purge jobs as programs work on them over HTTP."""
 
+import json
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -60,7 +61,7 @@ class Program:
         """The status and the body of an answer."""
         match = self._router.match(method, f"{PATH}/{path}")
         assert isinstance(match, Match), path
-        raw = b"" if body is None else msgspec.json.encode(body)
+        raw = b"" if body is None else json.dumps(msgspec.to_builtins(body)).encode()
         headers = {"authorization": user} if user else {}
         request = Request(method, path, match.params, "", headers, raw, id="r-1")
         try:
@@ -117,6 +118,21 @@ async def test_a_job_is_claimed_reported_on_and_ended(purging: Purging, program:
     assert claimed.order.task.metadata_location == live.job.metadata_location
     assert roots.task.stage == ROOTS
     assert end == Order(state=State.SUCCEEDED)
+
+
+@pytest.mark.parametrize("count", [-1, 1 << 64])
+async def test_numbers_that_cannot_be_kept_are_refused(
+    purging: Purging, program: Program, count: int
+) -> None:
+    """The job goes on as if nothing had been said."""
+    live = await purging.drop()
+    claimed = decoded(await program.ask("POST", f"{live.id}/claim"), ClaimedJob)
+    wrong = Report(claimed.token, 1, Progress("data", deleted=count))
+    status, body = await program.ask("POST", f"{live.id}/report", wrong)
+    right = Report(claimed.token, 1, Progress("data", deleted=1))
+
+    assert (status, b"deleted" in body) == (400, True), body
+    assert decoded(await program.ask("POST", f"{live.id}/report", right), Order) == Order()
 
 
 async def test_a_program_gets_the_keys_of_the_moment(
