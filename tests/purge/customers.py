@@ -68,7 +68,7 @@ class Customer:
 
     def load(self, name: str) -> dict[str, Any]:
         """What a server answers for a table that is there."""
-        answer = self._http.get(f"{self._tables}/{name}").raise_for_status()
+        answer = self._answer("GET", f"{self._tables}/{name}").raise_for_status()
         loaded: dict[str, Any] = answer.json()
         return loaded
 
@@ -89,7 +89,11 @@ class Customer:
             query["page-token"] = answer["next-page-token"]
 
     def _send(self, method: str, path: str, **more: Any) -> int:
-        """The status of an answer that is no failure of a server, however often it takes."""
+        """The status of such an answer."""
+        return self._answer(method, path, **more).status_code
+
+    def _answer(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """An answer that is no failure of a server, however often it takes."""
         headers = {"Idempotency-Key": str(uuid7())}
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
@@ -102,6 +106,6 @@ class Customer:
                     self.creations_cut += method == "POST"
             else:
                 if answer.status_code < httpx.codes.INTERNAL_SERVER_ERROR:
-                    return answer.status_code
+                    return answer
             time.sleep(PAUSE_SECONDS)
         raise AssertionError(f"no answer to {method} {path} in {PATIENCE_SECONDS:.0f} s")
