@@ -17,6 +17,7 @@ from headgate.clock import Clock, SystemClock
 from headgate.errors import BadSetting
 from headgate.limits import (
     ORPHANS_AGE_MS,
+    ORPHANS_AGE_MS_MAX,
     ORPHANS_AGE_MS_MIN,
     ORPHANS_CHECKED_AT_ONCE,
     ORPHANS_COLLECTED_BYTES_MAX,
@@ -115,13 +116,14 @@ class OrphansSummary(msgspec.Struct, frozen=True):
 def age_ms(text: str) -> int:
     """An age as people write it: 36h, 3d."""
     found = AGE.fullmatch(text)
-    if found is None:
+    ms = int(found[1]) * AGE_MS[found[2]] if found else None
+    if ms is None or ms > ORPHANS_AGE_MS_MAX:
         raise BadSetting(
             f"--older-than {text[:80]!r} cannot be used",
-            why="it is no age",
+            why="it is no age" if ms is None else "nobody has files that are so old",
             fix="Write a number and a unit: 36h, 3d, 2w",
         )
-    return int(found[1]) * AGE_MS[found[2]]
+    return ms
 
 
 def check_age(ms: int) -> None:

@@ -7,6 +7,7 @@ import asyncio
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import msgspec
 
@@ -188,7 +189,7 @@ def _due(options: PurgeOptions, server: Server) -> Iterator[JobFacts]:
 
 
 def _facts(server: Server, job: str) -> JobFacts:
-    return msgspec.convert(server.get(f"{PATH}/{job}"), JobFacts)
+    return msgspec.convert(server.get(f"{PATH}/{quote(job, safe='')}"), JobFacts)
 
 
 def _sizes(server: Server, job: str) -> Sizes | None:

@@ -147,7 +147,7 @@ def test_ages_are_written_as_people_do(text: str, hours: float) -> None:
     assert age_ms(text) == hours * HOUR_MS
 
 
-@pytest.mark.parametrize("text", ["", "3", "d", "-3d", "3 d", "1.5d", "3y", "9999999d"])
+@pytest.mark.parametrize("text", ["", "3", "d", "-3d", "3 d", "1.5d", "3y", "9999999d", "999999w"])
 def test_what_is_no_age_is_refused(text: str) -> None:
     """With an example of one."""
     with pytest.raises(BadSetting, match="36h"):

@@ -107,3 +107,17 @@ def test_small_tables_and_dry_runs_claim_nothing() -> None:
     assert states(server, PurgeOptions(min_files=4)) == {"1": SMALL, "2": SMALL}
     assert states(server, PurgeOptions(dry_run=True)) == {"1": WAITS, "2": WAITS}
     assert server.claimed == []
+
+
+def test_what_is_no_id_of_a_job_asks_for_nothing_else() -> None:
+    """A path in it would lead elsewhere on the server."""
+    asked: list[str] = []
+
+    class Elsewhere(Jobs):
+        def get(self, path: str, **_: str) -> Any:
+            asked.append(path)
+            raise JobNotFound("no such job")
+
+    with pytest.raises(JobNotFound):
+        states(Elsewhere(), PurgeOptions(job="../../x?y", dry_run=True))
+    assert asked == [f"{PATH}/..%2F..%2Fx%3Fy"]
