@@ -87,17 +87,17 @@ def log(run: Run) -> None:
 def described(run: RunView) -> list[str]:
     """A run in lines for people."""
     counts = run.counts
-    verb = "would be deleted" if run.dry_run else "deleted"
+    title = "to delete" if run.dry_run else "deleted"
     return [
-        f"run         {run.id}",
+        f"run         {run.id}{', dry run' if run.dry_run else ''}",
         f"state       {run.state}{f', {run.phase}' if run.phase else ''}",
         f"started     {iso(run.started_ms)} by {printable(run.by)}, with {run.engine}",
         *([f"ended       {iso(run.ended_ms)}"] if run.ended_ms else []),
         f"realms      {counts.realms} swept, {counts.realms_purged} purged",
-        f"objects     {counts.marked:,} in use",
-        f"rows        {counts.scanned:,} scanned, {counts.live:,} in use, {counts.young:,} young",
-        f"            {counts.left:,} of other realms or types",
-        f"{verb:<11} {counts.rows_deleted:,} rows, {counts.pointers_deleted:,} pointers",
+        f"objects     {counts.marked:,} are referred to",
+        f"rows        {counts.scanned:,} scanned: {counts.young:,} too young to be judged,",
+        f"            {counts.live:,} older ones in use, {counts.left:,} of other realms or types",
+        f"{title:<11} {counts.rows_deleted:,} rows, {counts.pointers_deleted:,} pointers",
         *(f"left alone  {printable(one)}" for one in run.failures),
     ]
 

@@ -9,12 +9,14 @@ from typing import Any, TypeVar
 import pytest
 
 from headgate.cli.main import run
+from headgate.cli.maintenance import described
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import RealmState
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.maintenance.lease import LEASE_ROW, RunLease
 from headgate.maintenance.runs import Counts, Run, begin_run
 from headgate.maintenance.service import Terms
+from headgate.maintenance.views import RunView, State
 from tests.unit.catalog.lakes import commit, set_properties
 from tests.unit.cli.stores import opened_store
 
@@ -72,6 +74,7 @@ def test_a_store_is_swept_and_that_is_told(shop: Shop) -> None:
     """With all its numbers; afterwards nothing is left to be deleted."""
     shop.change_a_table(5)
     dry = shop.json("run", "--dry-run")
+    planned = shop.run("run", "--dry-run").splitlines()
     wet = shop.json("run")
     said = shop.run("run").splitlines()
 
@@ -80,6 +83,20 @@ def test_a_store_is_swept_and_that_is_told(shop: Shop) -> None:
     assert wet["state"] == "DONE"
     assert said[1] == "state       DONE"
     assert said[-1] == "deleted     0 rows, 0 pointers"
+    assert planned[0].endswith(", dry run")
+    assert planned[-1] == "to delete   5 rows, 0 pointers"
+
+
+def test_rows_that_are_too_young_are_not_said_to_be_out_of_use() -> None:
+    """Nobody has looked whether they are."""
+    counts = Counts(marked=182, scanned=1_310, young=310, live=999, left=1)
+    lines = described(RunView("7", State.DONE, "ann", "process", 5, 6, 0, False, "", counts, ()))
+
+    assert lines[5:8] == [
+        "objects     182 are referred to",
+        "rows        1,310 scanned: 310 too young to be judged,",
+        "            999 older ones in use, 1 of other realms or types",
+    ]
 
 
 def test_runs_are_listed_the_newest_first(shop: Shop) -> None:
