@@ -21,7 +21,7 @@ def listed(one: JobSummary) -> tuple[str, ...]:
         one.state,
         printable(table_of(one)),
         files_of(one),
-        size(one.bytes_deleted),
+        size(one.bytes_deleted) if is_counted(one) else "",
         iso(one.created_ms),
     )
 
@@ -33,7 +33,15 @@ def table_of(one: JobSummary) -> str:
 
 def files_of(one: JobSummary) -> str:
     """How many files are gone, of how many."""
-    return f"{one.files_done:,} of {one.files_expected:,}"
+    if not is_counted(one):
+        return "not counted"
+    of = f" of {one.files_expected:,}" if one.files_expected else ""
+    return f"{one.files_done:,}{of}"
+
+
+def is_counted(one: JobSummary) -> bool:
+    """Whether anybody has looked yet; purgers of third parties may never do."""
+    return bool(one.files_done or one.files_expected)
 
 
 def none_of(wanted: Wanted) -> str:
@@ -54,13 +62,13 @@ def described(one: JobView, now_ms: int) -> Iterator[str]:
         "state": one.state,
         "purger": one.purger,
         "attempts": str(one.attempts),
-        "files": f"{files_of(one)} are gone" + _failures(one),
+        "files": files_of(one) + (" are gone" if is_counted(one) else "") + _failures(one),
         "kept": _kept(one),
-        "size": f"{size(one.bytes_deleted)} deleted",
+        "size": f"{size(one.bytes_deleted)} deleted" if is_counted(one) else "",
         "rate": f"{one.files_per_second:,.1f} files/s" if one.files_per_second else "",
         "ends in": _until(one.estimated_end_ms, now_ms),
         "phase": one.phase,
-        "error": one.error,
+        "last error" if one.state == State.RUNNING else "error": one.error,
         "worker": one.worker,
         "metadata": one.metadata_location,
         "dropped": f"{iso(one.created_ms)} by {one.dropped_by or 'nobody known'}",
@@ -82,7 +90,9 @@ def described(one: JobView, now_ms: int) -> Iterator[str]:
 
 def progress(one: JobView, now_ms: int) -> str:
     """How far a job is, as a line without a bar."""
-    words = [f"{one.state:<11}", files_of(one), size(one.bytes_deleted)]
+    words = [f"{one.state:<11}", files_of(one)]
+    if is_counted(one):
+        words.append(size(one.bytes_deleted))
     if one.files_per_second and one.state == State.RUNNING:
         words.append(f"{one.files_per_second:,.0f} files/s")
     if one.estimated_end_ms is not None:
@@ -91,7 +101,7 @@ def progress(one: JobView, now_ms: int) -> str:
         words.append(f"{one.files_failed:,} failed")
     if one.state == State.PENDING:
         words += _waiting(one, now_ms)
-    if one.error:
+    if one.error and one.state != State.RUNNING:  # it is that of the attempt before
         words.append(one.error)
     return printable("  ".join(words))
 

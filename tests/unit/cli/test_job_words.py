@@ -1,7 +1,7 @@
 """Purge jobs in words."""
 
 from headgate.catalog.purging import LiveJob, PurgeJob
-from headgate.cli.job_words import bar, described, progress
+from headgate.cli.job_words import bar, described, listed, progress
 from headgate.model.names import Identifier
 from headgate.purge.job_states import State
 from headgate.purge.job_views import view
@@ -30,7 +30,27 @@ def test_a_job_says_what_it_waits_for() -> None:
 
     assert progress(view(graced, None), NOW_MS).endswith("its grace period ends in 1:05")
     assert progress(view(LIVE, later), NOW_MS).endswith("tried again in 0:30  away")
-    assert progress(view(LIVE, None), NOW_MS) == "PENDING      0 of 0  0 bytes"
+    assert progress(view(LIVE, None), NOW_MS) == "PENDING      not counted"
+
+
+def test_files_that_nobody_counted_are_not_said_to_be_none() -> None:
+    """A job that was not begun, and one whose purger counts nothing."""
+    for row in (None, JobRow(State.RUNNING), JobRow(State.SUCCEEDED)):
+        lines = list(described(view(LIVE, row), NOW_MS))
+        assert "files       not counted" in lines
+        assert not any(line.startswith("size") for line in lines)
+    assert listed(view(LIVE, None))[3:5] == ("not counted", "")
+    assert listed(view(LIVE, JobRow(State.RUNNING, deleted=3)))[3] == "3"
+
+
+def test_an_error_is_that_of_the_attempt_before_while_another_one_runs() -> None:
+    """It is not how things stand."""
+    running, waiting = (JobRow(state, error="away") for state in (State.RUNNING, State.PENDING))
+
+    assert "away" not in progress(view(LIVE, running), NOW_MS)
+    assert "away" in progress(view(LIVE, waiting), NOW_MS)
+    assert "last error  away" in described(view(LIVE, running), NOW_MS)
+    assert "error       away" in described(view(LIVE, waiting), NOW_MS)
 
 
 def test_a_job_says_what_it_kept() -> None:
