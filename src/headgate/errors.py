@@ -366,7 +366,7 @@ class NoNodeId(Unavailable):
 
 
 class ClockRefused(Unavailable):
-    """This machine's clock is too far off to make ids."""
+    """This machine's clock is too far off."""
 
 
 class StorageUnavailable(Unavailable):

@@ -19,6 +19,7 @@ from headgate.maintenance.marks import Outline, marks, outline
 class Survey(NamedTuple):
     """A realm as its heads show it: what is left is to walk through the pages."""
 
+    pointers: list[Pointer]
     outlines: list[Outline]
     commits: KeptCommits
     dead: list[PointerKey]
@@ -39,7 +40,7 @@ async def survey(kernel: Kernel, references: References, realm: str, cutoff_ms: 
     for one in pointers:
         if catalog_of(one.name) is not None and one.name not in gone:
             await looking.at(one)
-    return Survey(looking.outlines, looking.commits, dead)
+    return Survey(pointers, looking.outlines, looking.commits, dead)
 
 
 class _Looking:

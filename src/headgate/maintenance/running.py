@@ -10,6 +10,7 @@ from headgate.catalog.references import REFERENCES, References
 from headgate.errors import HeadgateError
 from headgate.kernel.kernel import Kernel
 from headgate.limits import SWEEP_GRACE_SECONDS
+from headgate.maintenance.clocks import Times
 from headgate.maintenance.extent import EVERYTHING, Wanted, extent_of
 from headgate.maintenance.lease import HeldLease, RunLease
 from headgate.maintenance.runs import Run, begin_run, end_run
@@ -55,12 +56,11 @@ class Running:
         try:
             order, started_ms = self._order, self._kernel.clock.wall_ms()
             extent = extent_of(await self._kernel.realms.list(), order.wanted)
-            cutoff_ms = started_ms - order.grace_ms
             self._sweep = Sweep(
                 self._kernel,
                 self._references,
                 extent,
-                cutoff_ms,
+                Times(started_ms, started_ms - order.grace_ms),
                 self._rest,
                 is_dry=order.is_dry,
             )

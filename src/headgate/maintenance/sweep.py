@@ -4,7 +4,8 @@ The order is what makes it safe. First the time is fixed: whatever is younger th
 it is left alone. Then the list of realms is read, then their pointers, then all that these lead to,
 now and about the beginning of the grace. Only then rows are scanned. A row that is old and that
 nothing led to at either time is dead, and what is dead never lives again; so it does no harm if a
-run takes long, is killed, or runs beside another.
+run takes long, is killed, or runs beside another. All that rests on the clock, so heads are read
+once more before rows are deleted: see `clocks`.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,9 +14,10 @@ from typing import NamedTuple
 from headgate.catalog.references import References
 from headgate.errors import HeadgateError, Unavailable
 from headgate.kernel.kernel import Kernel
-from headgate.kernel.records import ScannedRow
+from headgate.kernel.records import Pointer, ScannedRow
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.limits import PURGE_ROWS_PER_CALL
+from headgate.maintenance.clocks import Surveyed, Times
 from headgate.maintenance.commits import KeptCommits
 from headgate.maintenance.deleting import Deletions
 from headgate.maintenance.extent import SWEPT, Extent, is_forgotten
@@ -41,7 +43,7 @@ class Sweep:
         kernel: Kernel,
         references: References,
         extent: Extent,
-        cutoff_ms: int,
+        times: Times,
         rest: Callable[[], Awaitable[None]],
         *,
         is_dry: bool = False,
@@ -52,11 +54,13 @@ class Sweep:
         self._kernel = kernel
         self._references = references
         self.extent = extent
-        self.cutoff_ms = cutoff_ms
+        self.cutoff_ms = times.cutoff_ms
         self.rest = rest
         """Is called again and again: gives way to others, and raises if there is to be an end."""
         self.is_dry = is_dry
-        self._deletions = Deletions(kernel.store, self.counts, is_dry=is_dry)
+        self._heads: dict[str, list[Pointer]] = {}
+        self.surveyed = Surveyed(times.started_ms, self._heads)
+        self._deletions = Deletions(kernel.store, self.counts, self.surveyed, is_dry=is_dry)
         self._changes: dict[str, list[ScannedRow]] = {}
         self._forgotten: set[str] = set()
 
@@ -86,7 +90,9 @@ class Sweep:
         self.phase = f"looking at realm {realm}"
         try:
             found = await survey(self._kernel, self._references, realm, self.cutoff_ms)
+            self._heads[realm] = found.pointers
             if found.dead and not self.is_dry:
+                await self.surveyed.check(self._kernel.backend, [realm])
                 await self._kernel.backend.delete_pointers(found.dead)
             self.counts.pointers_deleted += len(found.dead)
         except HeadgateError as error:

@@ -115,6 +115,7 @@ async def _sweep(
         sweep.cutoff_ms,
         shares,
         sweep.is_dry,
+        sweep.surveyed,
     )
     loop = asyncio.get_running_loop()
 

@@ -14,6 +14,7 @@ from headgate.kernel.kernel import KERNEL_TYPES
 from headgate.kernel.objects import ObjectTypes
 from headgate.kernel.records import Partition, ScannedRow
 from headgate.kernel.store import Store
+from headgate.maintenance.clocks import Surveyed
 from headgate.maintenance.deleting import Deletions
 from headgate.maintenance.marks import Entrance, walk
 from headgate.maintenance.runs import Counts
@@ -48,6 +49,7 @@ class Terms(NamedTuple):
     cutoff_ms: int
     shares: int
     is_dry: bool
+    surveyed: Surveyed = Surveyed(0, {})
 
 
 def types() -> ObjectTypes:
@@ -146,7 +148,7 @@ def _kind(row: ScannedRow, terms: Terms, is_known: Callable[[str], bool]) -> str
 
 
 async def _deleted(store: Store, terms: Terms, rows: Iterable[ScannedRow], counts: Counts) -> None:
-    deletions = Deletions(store, counts, is_dry=terms.is_dry)
+    deletions = Deletions(store, counts, terms.surveyed, is_dry=terms.is_dry)
     for row in rows:
         deletions.add(row)
         if deletions.is_full:

@@ -9,10 +9,11 @@ import pytest
 
 from headgate.catalog.entities import FunctionEntity
 from headgate.catalog.references import REFERENCES
-from headgate.errors import StoreNotFound
-from headgate.kernel.records import ScannedRow
-from headgate.kernel.system import SYSTEM_REALM
+from headgate.errors import ClockRefused, StoreNotFound
+from headgate.kernel.records import EMPTY, Pointer, ScannedRow
+from headgate.kernel.system import REALMS, SYSTEM_REALM
 from headgate.limits import SWEEP_PAGES_AT_ONCE
+from headgate.maintenance.clocks import Surveyed
 from headgate.maintenance.marks import Entrance
 from headgate.pipelines.sweep import pieces, table_of
 from headgate.pipelines.sweep_rows import LEFT, ROW, STRANGE, YOUNG, Terms, delete, scan
@@ -104,3 +105,16 @@ def test_executors_delete_as_one_process_does(settings: Settings) -> None:
 
     assert answer.to_pylist() == [{"rows": 3}]
     assert not [row for row in rows_of(told) if row["kind"] == ROW]
+
+
+def test_executors_delete_nothing_once_the_clock_proves_to_be_ahead(settings: Settings) -> None:
+    """A head moved since the driver looked at it, and is older than the run."""
+    realm, ids = asyncio.run(fill(settings))
+    told = terms(settings, {realm}, {realm, SYSTEM_REALM}, FUTURE_MS)
+    head = Pointer(SYSTEM_REALM, REALMS, EMPTY)  # there were no realms yet
+    ahead = told._replace(surveyed=Surveyed(FUTURE_MS, {realm: [head]}))
+    dead = [ScannedRow(realm, id, 0, "function", 0)._asdict() for id in ids]
+    with pytest.raises(ClockRefused, match="Synchronise the clocks"):
+        list(delete(ahead, iter([pa.RecordBatch.from_pylist(dead)])))
+
+    assert {row["id"] for row in rows_of(told) if row["kind"] == ROW} == set(ids)
