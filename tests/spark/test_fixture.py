@@ -148,6 +148,19 @@ def test_another_table_of_that_name_is_left_alone(
     assert told["message"] == "main.fixtures.taken is another table: it was not made with 20 files"
 
 
+def test_grants_are_refused_before_anything_is_made(
+    server: HeadgateServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a server without authorization; it is said what to do."""
+    before = list(Server(server.url).namespaces("main"))
+
+    assert run(command(server, "--namespaces", "3", "--grants", "3")) == 2
+
+    told = json.loads(capsys.readouterr().err)["error"]
+    assert told["fix"] == "Start it with authorization.enabled=true, or leave --grants out"
+    assert list(Server(server.url).namespaces("main")) == before
+
+
 def test_something_has_to_be_wanted(
     server: HeadgateServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,7 @@ from headgate.clock import SystemClock
 from headgate.errors import AlreadyExists, BadRequest, BadSetting, TableNotFound, Unsupported
 from headgate.limits import OBJECTS_PER_REQUEST_MAX
 from headgate.model.wire_names import UNIT_SEPARATOR
+from headgate.pipelines.fixtures.kinds import CONTENT, kind_of
 from headgate.pipelines.names import TableName
 from headgate.pipelines.reporting import Report, Stage
 from headgate.pipelines.server import LoadedTable, Server
@@ -73,6 +74,8 @@ def run(
     clock = SystemClock()
     began = clock.seconds()
     summary = FixtureSummary()
+    if wanted.grants:
+        _check_rights(server)
     _make_namespace(server, catalog, (SCHEMA,))
     if wanted.files:
         with report.stage("files", wanted.files) as stage:
@@ -128,9 +131,25 @@ def _make_namespace(server: Server, catalog: str, levels: tuple[str, ...]) -> No
         server.post(f"{server.path(catalog)}/namespaces", {"namespace": levels})
 
 
+def _check_rights(server: Server) -> None:
+    """Refuse grants where nobody has rights, before anything is made."""
+    try:
+        server.get(_roles(server))
+    except Unsupported as error:
+        raise Unsupported(
+            "grants cannot be made",
+            why="the server has no roles: authorization is off",
+            fix="Start it with authorization.enabled=true, or leave --grants out",
+        ) from error
+
+
 def _make_role(server: Server, role: dict[str, Any]) -> None:
     with suppress(AlreadyExists):  # with all its rights: it was made by one commit
-        server.post(f"/api/metalakes/{quote(server.metalake, safe='')}/roles", role)
+        server.post(_roles(server), role)
+
+
+def _roles(server: Server) -> str:
+    return f"/api/metalakes/{quote(server.metalake, safe='')}/roles"
 
 
 def _table(
@@ -190,7 +209,8 @@ class _Counted:
     def _told(self, files: "Files") -> "Files":
         for location, data in files:
             yield location, data
-            self._stage.advance(files=1, bytes=len(data))
+            is_wanted = kind_of(location) in CONTENT  # what leads to them comes on top
+            self._stage.advance(files=1 if is_wanted else 0, bytes=len(data))
 
 
 def _fill_in(summary: FixtureSummary, made: "Made") -> None:
@@ -218,5 +238,5 @@ def _loaded(name: str) -> Any:  # noqa: ANN401  a module
         raise Unsupported(
             "the fixture cannot be made",
             why=f"{error.name} is not installed",
-            fix="Run pip install 'headgate[spark]'",
+            fix="Run pip install 'headgate[spark]', or '.[spark]' in a clone",
         ) from error

@@ -46,6 +46,7 @@ STATUSES: dict[int, type[HeadgateError]] = {
     401: errors.NotAuthenticated,
     403: errors.Forbidden,
     404: errors.NotFound,
+    405: errors.Unsupported,
     406: errors.Unsupported,
     409: errors.Conflict,
     410: errors.LogCut,
@@ -185,7 +186,16 @@ def failure(status: int, body: bytes, what: str) -> HeadgateError:
             fix="Check the address in --server",
         )
     kind = own_kind(name) or KINDS.get(name) or _by_status(status, name)
-    return kind(message, fix=SIGN_IN if kind is NotAuthenticated else "")
+    if kind is NotAuthenticated:
+        return kind(message, fix=SIGN_IN)
+    what, fix = _divided(message)
+    return kind(what, fix=fix)
+
+
+def _divided(message: str) -> tuple[str, str]:
+    """A message of the server, and what it ends with if that says what to do."""
+    what, _, fix = message.rpartition(". ")
+    return (what, fix) if what and fix and (fix[0].isupper() or fix[0] == "`") else (message, "")
 
 
 def _by_status(status: int, name: str) -> type[HeadgateError]:

@@ -309,6 +309,23 @@ def test_refusals_keep_their_kind_and_words(
         assert ("HEADGATE_TOKEN" in told.fix) == (status == 401)
 
 
+@pytest.mark.parametrize(
+    ("message", "what", "fix"),
+    [
+        ("no: off. Turn it on", "no: off", "Turn it on"),
+        ("no. So. `headgate x` does", "no. So", "`headgate x` does"),
+        ("v1. and so on", "v1. and so on", ""),
+        ("no. ", "no. ", ""),
+    ],
+)
+def test_what_to_do_is_known_by_itself(message: str, what: str, fix: str) -> None:
+    """The server says it at the end; for scripts it is a member of its own."""
+    body = json.dumps({"error": {"message": message, "type": "Conflict"}}).encode()
+    told = failure(409, body, "GET x")
+
+    assert (told.what, told.fix) == (what, fix)
+
+
 def test_another_program_on_that_port_is_noticed(scripted: Scripted) -> None:
     """Its answer means nothing to us."""
     scripted.answers["/x"] = (404, b"<html>")
