@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,14 +15,14 @@ from pyiceberg.typedef import TableVersion
 from benchmarks.__main__ import main
 from benchmarks.rest.servers import reference
 from headgate.pipelines.fixtures.catalog import Catalog
-from headgate.pipelines.fixtures.kinds import Kind, counted
+from headgate.pipelines.fixtures.kinds import CONTENT, Kind, counted
 from headgate.pipelines.fixtures.places import LocalPlace, ObjectPlace, local_path
 from headgate.pipelines.fixtures.table import Made, make_table
+from headgate.pipelines.fixtures.totals import NAMES
 from headgate.testing.headgate_server import HeadgateServer
 from tests.clients.test_duckdb import EXTENSIONS, extension
 
 FILES = 500
-CONTENT = (Kind.DATA, Kind.POSITION_DELETES, Kind.EQUALITY_DELETES, Kind.DELETION_VECTORS)
 VERSIONS: tuple[TableVersion, ...] = (1, 2, 3)
 
 
@@ -113,6 +114,26 @@ def test_what_lies_in_the_folder_is_what_was_reported(made: Made) -> None:
 def test_every_file_can_be_reached(server: HeadgateServer, made: Made) -> None:
     """Metadata leads to all that lies in the folder, and to nothing else."""
     assert reachable(server, made) == set(listed(made.location))
+
+
+def test_snapshots_sum_up_what_they_have(server: HeadgateServer, made: Made) -> None:
+    """As those of engines do: files, records, bytes, and what is deleted, of the current state."""
+    with RestCatalog("headgate", uri=server.iceberg_url) as catalog:
+        table = catalog.load_table(("fixtures", made.path.rpartition("/")[2]))
+        snapshot, files = table.current_snapshot(), table.inspect.files().to_pylist()
+    assert snapshot
+    assert snapshot.summary
+
+    told = {name: int(snapshot.summary[name] or 0) for name in NAMES}
+    rows = Counter[int]()
+    for one in files:
+        rows[one["content"]] += one["record_count"]
+    data = [one for one in files if one["content"] == 0]
+    assert (told["total-data-files"], told["total-records"]) == (len(data), rows[0])
+    assert told["total-delete-files"] == len(files) - len(data)
+    assert (told["total-position-deletes"], told["total-equality-deletes"]) == (rows[1], rows[2])
+    if made.version < 3:  # each deletion vector is only a part of its file
+        assert told["total-files-size"] == sum(one["file_size_in_bytes"] for one in files)
 
 
 def test_java_reads_all_that_leads_to_files(tmp_path: Path) -> None:

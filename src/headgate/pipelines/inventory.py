@@ -71,6 +71,8 @@ class InventorySummary(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: int
     small_file_tables: int
     cold_tables: int
+    unknown_sizes: int
+    """Tables whose snapshots do not say how large they are."""
     not_loaded: int
     problems: list[str]
     html: str
@@ -120,6 +122,7 @@ def run(
         snapshots=totals.snapshots,
         small_file_tables=totals.small_file_tables,
         cold_tables=totals.cold_tables,
+        unknown_sizes=totals.unknown_sizes,
         not_loaded=totals.problems,
         problems=problems[:PROBLEMS_TOLD_MAX],
         html=str(options.html or ""),
@@ -259,6 +262,7 @@ def _totals(own: "DataFrame", now_ms: int) -> Totals:
         f"count_if({small}) AS small_file_tables",
         f"count_if({cold}) AS cold_tables",
         "count(problem) AS problems",
+        "count_if(bytes IS NULL AND problem IS NULL) AS unknown_sizes",
     ).collect()[0]
     return Totals(**found.asDict())
 

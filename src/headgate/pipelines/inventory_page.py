@@ -48,6 +48,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     small_file_tables: int = 0
     cold_tables: int = 0
     problems: int = 0
+    unknown_sizes: int = 0
+    """Tables that were loaded, and whose snapshots do not say how large they are."""
 
 
 class EarlierRun(msgspec.Struct, frozen=True):
@@ -133,8 +135,8 @@ def _tiles(inventory: Inventory) -> str:
     small, cold, lost = totals.small_file_tables, totals.cold_tables, totals.problems
     average = size(totals.bytes // totals.files) if totals.files else "-"
     tiles = [
-        ("Tables", _many(totals.tables), _since(inventory), ""),
-        ("Data", size(totals.bytes), f"{_many(totals.records)} records", ""),
+        ("Tables", _many(totals.tables), f"{_many(totals.records)} records", ""),
+        ("Data", size(totals.bytes), _since(inventory) + _unknown(totals), ""),
         ("Data files", _many(totals.files), f"{average} on average", ""),
         ("Delete files", _many(totals.delete_files), "to be merged at each read", ""),
         ("Snapshots", _many(totals.snapshots), "are kept", ""),
@@ -154,6 +156,12 @@ def _since(inventory: Inventory) -> str:
     before, now = inventory.runs[-2:]
     sign = "+" if now.bytes >= before.bytes else "-"
     return f"{sign}{size(abs(now.bytes - before.bytes))} since {day(before.time_ms)}"
+
+
+def _unknown(totals: Totals) -> str:
+    """What has to be said of a sum that is not all."""
+    count = totals.unknown_sizes
+    return f"; {count:,} table{'' if count == 1 else 's'} of unknown size" if count else ""
 
 
 def _largest(rows: Sequence[Row]) -> str:

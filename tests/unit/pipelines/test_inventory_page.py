@@ -176,6 +176,20 @@ def test_a_lake_without_tables_has_a_page() -> None:
     assert data(text)["rows"] == []
 
 
+def test_how_much_data_grew_is_said_where_the_data_is() -> None:
+    """With how many tables are not in that sum."""
+    text = shown(
+        row(),
+        row("blind", bytes=None),
+        totals=Totals(tables=2, bytes=3_000, records=10, unknown_sizes=1),
+        runs=(EarlierRun(NOW_MS - 5 * DAY_MS, 700, 1), EarlierRun(NOW_MS, 3_000, 2)),
+    )
+    tiles = dict(re.findall(r"<span>(.*?)</span><b>.*?</b><i>(.*?)</i>", text))
+
+    assert tiles["Tables"] == "10 records"
+    assert tiles["Data"] == "+2.3 kB since 2027-01-10; 1 table of unknown size"
+
+
 def test_what_was_not_loaded_is_listed_with_the_reason() -> None:
     """Name and reason are both there."""
     text = shown(failed("lost", "the file is gone"))
