@@ -169,7 +169,7 @@ async def test_what_fails_is_tried_again_and_says_which_files(
     row = await purging.row(live)
     assert row is not None
     assert (row.state, row.attempts, row.failed, row.ledger) == (State.PENDING, 1, 1, (STUCK,))
-    assert row.error.startswith("1 files cannot be deleted: the first is /w/stuck: it is stuck")
+    assert row.error.startswith("1 file cannot be deleted: the first is /w/stuck: it is stuck")
     assert f"table a.t is not purged yet (job {live.id}, attempt 1)" in caplog.text
 
     world.rig.clock.advance(TERMS.backoff_base_ms)
