@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from headgate.errors import BadSetting, Corrupt
+from headgate.errors import BadSetting, Corrupt, NotFound
 from headgate.portage.manifest import (
     NAME,
     ExportFile,
@@ -65,6 +65,12 @@ def complete(folder: Path, manifest: Manifest) -> None:
 def load_manifest(folder: Path) -> Manifest:
     """The manifest of an export; refused if there is none, or files are missing."""
     data = _content(folder, NAME)
+    if data is None and not folder.is_dir():
+        raise NotFound(
+            f"there is no export at {folder}",
+            why="it is a file" if folder.exists() else "there is no such folder",
+            fix="Name the folder that it was written into",
+        )
     if data is None:
         raise half_written(f"there is no {NAME} in {folder}")
     manifest = decode_manifest(data)

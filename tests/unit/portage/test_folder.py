@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from headgate.errors import BadSetting, Corrupt, NewerFormat
+from headgate.errors import BadSetting, Corrupt, NewerFormat, NotFound
 from headgate.portage import folder as folders
 from headgate.portage.manifest import NAME, Manifest, RealmFacts, described, encode_manifest
 from headgate.portage.moving import check_export
@@ -55,6 +55,14 @@ def test_an_export_without_its_manifest_is_none(folder: Path) -> None:
 
     with pytest.raises(Corrupt, match=r"half-written.*no manifest\.json"):
         check_export(folder)
+
+
+def test_an_export_that_is_nowhere_is_not_called_damaged(folder: Path) -> None:
+    """There is no such folder, or it is a file."""
+    with pytest.raises(NotFound, match=r"there is no export at .*elsewhere: there is no such"):
+        check_export(folder / "elsewhere")
+    with pytest.raises(NotFound, match="it is a file"):
+        check_export(folder / NAME)
 
 
 def test_a_file_that_is_missing_cut_or_changed_is_noticed(folder: Path) -> None:
@@ -144,5 +152,5 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(BadSetting, match="nothing can be exported"):
         folders.prepare(tmp_path / "file")
-    with pytest.raises(Corrupt, match="half-written"):
+    with pytest.raises(NotFound, match="it is a file"):
         folders.load_manifest(tmp_path / "file")
