@@ -3,7 +3,8 @@
 Only service admins may: there is everything in it.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from headgate.access.rules import EXPORT_METALAKE, IMPORT_METALAKE, Rule
@@ -13,6 +14,7 @@ from headgate.errors import (
     Conflict,
     Forbidden,
     LocationTaken,
+    MetalakeNotFound,
     ObjectNotFound,
     RealmExists,
     RealmNotActive,
@@ -52,7 +54,9 @@ class ExportServices(NamedTuple):
 async def outline_export(services: ExportServices, request: Request) -> Response:
     """Tell which pieces a metalake has now."""
     await services.admit(request, EXPORT_METALAKE)
-    found = await outline(services.kernel, REFERENCES, _metalake(request))
+    name = _metalake(request)
+    with _known(name):
+        found = await outline(services.kernel, REFERENCES, name)
     pieces = [token_of(piece) for piece in found.pieces]
     return json_response(200, ExportOutline(found.realm.id, found.facts, pieces))
 
@@ -61,7 +65,9 @@ async def read_export(services: ExportServices, request: Request) -> Response:
     """The first rows of a piece."""
     piece = piece_of(request.first("piece") or "")
     await services.admit(request, EXPORT_METALAKE)
-    realm = await services.kernel.realms.get(_metalake(request))
+    name = _metalake(request)
+    with _known(name):
+        realm = await services.kernel.realms.get(name)
     try:
         rows, rest = await read_page(services.kernel, REFERENCES, realm.id, piece)
     except ObjectNotFound as error:
@@ -101,8 +107,21 @@ async def finish_import(services: ExportServices, request: Request) -> Response:
 async def abort_import(services: ExportServices, request: Request) -> Response:
     """Clear away what an unfinished import left."""
     await services.admit(request, IMPORT_METALAKE)
-    realm = await abort(services.kernel, unquote_segment(request.params["id"]))
+    name = unquote_segment(request.params["id"])
+    with _known(name):
+        realm = await abort(services.kernel, name)
     return json_response(200, ImportView(realm.id, realm.name, "DELETED"))
+
+
+@contextmanager
+def _known(name: str) -> Iterator[None]:
+    """Let a realm that is not there be called what people call it."""
+    try:
+        yield
+    except RealmNotFound as error:
+        raise MetalakeNotFound(
+            f"Metalake does not exist: {name}", fix="`headgate realm list` shows those that do"
+        ) from error
 
 
 def _metalake(request: Request) -> str:
@@ -114,8 +133,8 @@ def _view(realm: Realm) -> ImportView:
 
 
 _ABOUT = ("management",)
-_READS = (BadRequest, Forbidden, RealmNotFound, RealmNotActive)
-_FILLS = (BadRequest, Forbidden, RealmNotFound, Conflict, Unsupported)
+_READS = (BadRequest, Forbidden, MetalakeNotFound, RealmNotActive)
+_FILLS = (BadRequest, Forbidden, RealmNotFound, MetalakeNotFound, Conflict, Unsupported)
 
 ROUTES = (
     Route(

@@ -143,5 +143,7 @@ async def test_a_head_that_is_gone_is_a_conflict(guarded: Client) -> None:
 
 async def test_what_is_not_there_is_not_found(guarded: Client, tmp_path: Path) -> None:
     """Nor is an import that nobody began."""
-    assert (await guarded.ask("GET", "/management/v1/metalakes/nowhere/export"))[0] == 404
+    status, answer = await guarded.ask("GET", "/management/v1/metalakes/nowhere/export")
+    assert status == 404
+    assert answer["error"]["message"].startswith("Metalake does not exist: nowhere. ")
     assert (await guarded.ask("POST", f"{IMPORTS}/1/rows", {"rows": []}))[0] == 404
