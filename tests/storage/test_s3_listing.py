@@ -78,6 +78,18 @@ def test_many_objects_without_folders_are_one_part(
     assert (mixed, flat) == ([f"{place}/3"], [])
 
 
+def test_a_key_that_is_no_path_is_told_as_such(
+    found: Listing, s3_server: S3Server, bucket: str
+) -> None:
+    """Waiting does not help, nor does a look at the network."""
+    assert send(s3_server.keys, "PUT", f"{s3_server.url}/{bucket}/w/x//y")[0] == http.client.OK
+
+    with pytest.raises(StorageUnavailable, match=r"cannot be listed.*x//y") as refused:
+        list(found.files(f"s3://{bucket}/w", deep=True))
+
+    assert refused.value.fix.startswith("Rename or delete that object")
+
+
 def test_what_cannot_be_listed_is_an_error(found: Listing, bucket: str) -> None:
     """A bucket that is not there is no empty one, and other places are refused."""
     with pytest.raises(StorageUnavailable, match="NoSuchBucket"):

@@ -51,8 +51,20 @@ def translated(location: str) -> Iterator[None]:
         raise exists(location) from None
     except (theirs.PermissionDeniedError, theirs.UnauthenticatedError) as error:
         raise unavailable(location, reason(error), CREDENTIALS) from None
+    except theirs.InvalidPathError as error:
+        raise _odd_name(location, reason(error)) from None
     except (theirs.BaseError, OSError, ValueError) as error:
         raise unavailable(location, reason(error)) from None
+
+
+def _odd_name(location: str, why: str) -> StorageUnavailable:
+    """A key that the client of object stores takes for no path, as one with `//` in it."""
+    return StorageUnavailable(
+        f"Storage cannot be listed at {location}",
+        why=why,
+        fix="Rename or delete that object with the store's own tools, or leave its place out; "
+        "nothing gets better by waiting",
+    )
 
 
 def reason(error: Exception) -> str:
