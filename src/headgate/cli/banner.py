@@ -14,6 +14,7 @@ from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import find_catalog
 from headgate.cli.access import access_in_words
 from headgate.cli.output import printable, to_json
+from headgate.cli.purge_findings import others
 from headgate.cli.snippets import snippets
 from headgate.errors import HeadgateError, NotFound
 from headgate.server_settings import bootstrap_catalog
@@ -44,6 +45,8 @@ class Banner(NamedTuple):
     """How clients may say who they are."""
     purges: bool
     """Whether it deletes the files of dropped tables itself."""
+    others: str
+    """Who does if it does not."""
 
     def announce(self) -> None:
         """Say where everything is, and that it works."""
@@ -53,7 +56,7 @@ class Banner(NamedTuple):
         click.echo(f"store       {printable(self.store)}{lost}")
         click.echo(f"tables      {printable(tables)}{lost}")
         if not (self.purges or self.read_only):
-            click.echo("purges      left to processes of `headgate work`")
+            click.echo(f"purges      left to {self.others}")
         click.echo(f"access      {self.access}\n")
         click.echo(snippets(self.url, self.catalog, self.methods))
         click.echo(f"headgate ready on {self.url}")
@@ -86,6 +89,7 @@ def banner(settings: Settings, url: str, *, temporary: bool) -> Banner:
         access=access_in_words(settings),
         methods=methods_of(settings),
         purges=not (settings[READ_ONLY] or purges_elsewhere(settings)),
+        others=others(settings),
     )
 
 

@@ -12,6 +12,7 @@ from headgate.extension_settings import purger_selection
 from headgate.kernel.kernel import Kernel
 from headgate.purge.inspecting import Inspector
 from headgate.purge.job_states import State
+from headgate.purge.selection import SPARK
 from headgate.settings.purge_jobs import PURGE_WORKER_THREADS
 from headgate.settings.setting import Settings
 
@@ -21,10 +22,16 @@ def found_of_purger(settings: Settings) -> Iterator[Finding]:
     with suppress(HeadgateError):  # the settings are found wrong already
         text = f"the purger {purger_selection(settings).name!r} can be loaded; "
         if purges_elsewhere(settings):
-            text += "servers leave all tables to processes of `headgate work`"
+            text += f"servers leave all tables to {others(settings)}"
         else:
             text += f"a process purges {settings[PURGE_WORKER_THREADS]} tables at a time"
         yield Finding("purges", ok=True, text=text)
+
+
+def others(settings: Settings) -> str:
+    """Who purges if servers do not."""
+    by_spark = purger_selection(settings).name == SPARK
+    return "processes of `headgate work`" + (" or `headgate pipeline purge`" if by_spark else "")
 
 
 async def found_of_jobs(kernel: Kernel) -> Finding:

@@ -15,6 +15,7 @@ from tests.unit.cli.stores import opened_store
 from tests.unit.purge.rows import write_row
 
 LOADED = "the purger 'async' can be loaded; "
+BY_SPARK = "the purger 'spark' can be loaded; "
 WORKERS = "processes of `headgate work`"
 
 
@@ -56,6 +57,10 @@ def test_purges_that_wait_for_an_operator_are_told(
     [
         ([], f"{LOADED}a process purges 4 tables at a time"),
         (["purger.async.worker-threads=0"], f"{LOADED}servers leave all tables to {WORKERS}"),
+        (
+            ["purger=spark", "purger.async.worker-threads=0"],
+            f"{BY_SPARK}servers leave all tables to {WORKERS} or `headgate pipeline purge`",
+        ),
     ],
 )
 def test_who_purges_is_told(sets: list[str], said: str) -> None:
