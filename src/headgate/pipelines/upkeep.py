@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headgate.clock import Clock, SystemClock
-from headgate.errors import BadRequest
+from headgate.errors import BadRequest, NamespaceNotFound, TableNotFound
 from headgate.limits import REPORT_LINE_SECONDS
 from headgate.pipelines.names import TableName
 from headgate.pipelines.reporting import Report
@@ -76,12 +76,23 @@ def _tables(wanted: Wanted, server: Server, catalog: str) -> Iterator[TableName]
         return
     named = [TableName(catalog, *_split(name)) for name in wanted.tables]
     for table in named:
-        server.load(table, snapshots="refs")
+        _check_there(server, table)
     schemas = [tuple(name.split(".")) for name in wanted.schemas]
     for schema in schemas:
         server.get(server.path(catalog, schema))
     found = (table for schema in schemas for table in server.tables(catalog, schema))
     yield from dict.fromkeys((*named, *found))
+
+
+def _check_there(server: Server, table: TableName) -> None:
+    try:
+        server.load(table, snapshots="refs")
+    except (TableNotFound, NamespaceNotFound) as error:
+        raise TableNotFound(
+            f"there is no table {table}",
+            why="or you may not see it",
+            fix="Check --table and --catalog; without --table all tables are looked after",
+        ) from error
 
 
 def _told(tables: Iterator[TableName], report: Report, clock: Clock) -> Iterator[TableName]:

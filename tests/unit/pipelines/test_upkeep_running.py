@@ -332,6 +332,12 @@ def test_named_tables_are_looked_after_alone() -> None:
     assert only(summary).table == "main.a.b.u"
 
 
+def test_a_table_that_is_not_there_is_named_with_what_to_do() -> None:
+    """Whoever mistyped it sees where."""
+    with pytest.raises(TableNotFound, match=r"no table main\.a\.b\.nobody.* Check --table"):
+        run(lake(t=ill()), wanted=upkeep.Wanted("main", tables=("a.b.nobody",)))
+
+
 @pytest.mark.parametrize(
     ("wanted", "error"),
     [
