@@ -15,7 +15,7 @@ from headgate.limits import JAVA_SECONDS_MAX, SPARK_CONNECT_SECONDS
 SPARK = "4.1"
 JAVA_MIN = 17
 VECTORS = "jdk.incubator.vector"  # Spark 4.1 starts no JVM without it
-_INSTALL = "Run pip install 'headgate[spark]'"
+_INSTALL = "Run pip install 'headgate[spark]', or '.[spark]' in a clone"
 _INSTALL_JAVA = f"Install Java {JAVA_MIN} or 21 (Debian: apt-get install openjdk-17-jre-headless)"
 _MASTER = re.compile(
     r"""local (\[ (\*|[1-9]\d*) (,[1-9]\d*)? \])?

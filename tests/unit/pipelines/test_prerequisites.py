@@ -43,7 +43,8 @@ def test_without_pyspark_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPa
         check_pyspark()
 
     assert refusal(refused.value) == (
-        "pipelines cannot run: pyspark is not installed. Run pip install 'headgate[spark]'"
+        "pipelines cannot run: pyspark is not installed. Run pip install 'headgate[spark]', "
+        "or '.[spark]' in a clone"
     )
 
 
