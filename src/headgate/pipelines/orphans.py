@@ -173,7 +173,7 @@ class _Search:
         with self._report.stage("tables", spark=self._spark) as stage:
             subjects = subjects_of(self._server, catalog.name)
             references = find_references(self._spark, self._server, self._storage, subjects)
-            stage.advance(rows=len(subjects))
+            stage.name = f"tables: {len(subjects):,}"  # they are neither rows nor files
         seen = Seen(subjects, references.states)
         roots = places_to_list(catalog, self._options.below, subjects, seen.states)
         where = worker_files(self._storage, *roots)
