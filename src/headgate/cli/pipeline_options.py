@@ -1,8 +1,10 @@
 """The options that all pipelines share, and what they are turned into."""
 
 import functools
+import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import click
@@ -11,7 +13,8 @@ from headgate.cli import logs, options
 from headgate.cli.summaries import show
 from headgate.errors import BadSetting, HeadgateError
 from headgate.limits import PORT
-from headgate.pipelines.reporting import Report
+from headgate.pipelines.interruption import interruptible
+from headgate.pipelines.reporting import ERASE_LINE, Report
 from headgate.pipelines.server import Server
 from headgate.pipelines.session import SparkOptions
 from headgate.pipelines.storage import pairs, storage_options
@@ -55,7 +58,8 @@ def _with_options(
     def with_run(*, debug: bool, **given: Any) -> None:  # noqa: ANN401  the options of any command
         logs.set_up("debug" if debug else "warning", "text")
         try:
-            command(_run(given, debug=debug), **given)
+            with interrupted():
+                command(_run(given, debug=debug), **given)
         except HeadgateError:
             if debug:
                 click.echo(traceback.format_exc(), err=True)
@@ -65,6 +69,18 @@ def _with_options(
     for option in reversed(shared):
         decorated = option(decorated)
     return decorated
+
+
+@contextmanager
+def interrupted() -> Iterator[None]:
+    """What is broken off by a signal ends as other commands do then."""
+    try:
+        with interruptible():
+            yield
+    except KeyboardInterrupt:
+        if sys.stderr.isatty():
+            click.echo(ERASE_LINE, err=True, nl=False)  # a bar, and what the terminal says of keys
+        raise click.Abort from None
 
 
 def _run(given: dict[str, Any], *, debug: bool) -> PipelineRun:

@@ -9,7 +9,7 @@ import click
 from headgate.background import maintenance_terms
 from headgate.catalog.calls import OPERATOR
 from headgate.cli.options import Run, shared
-from headgate.cli.pipeline_options import DEBUG, SPARK_OPTIONS
+from headgate.cli.pipeline_options import DEBUG, SPARK_OPTIONS, interrupted
 from headgate.cli.summaries import show
 from headgate.errors import BadSetting
 from headgate.maintenance.extent import Wanted
@@ -41,7 +41,8 @@ def _with_spark(command: Callable[..., None]) -> Callable[..., None]:
         **own: Any,  # noqa: ANN401  the options of any command
     ) -> None:
         spark = SparkOptions(master=master, remote=remote, conf=pairs(conf, "--conf"), debug=debug)
-        command(run, spark, **own)
+        with interrupted():
+            command(run, spark, **own)
 
     decorated: Callable[..., None] = with_options
     for option in reversed((*SPARK_OPTIONS[:3], DEBUG)):

@@ -4,6 +4,7 @@ next table, until its parent ends it or something fails."""
 from __future__ import annotations
 
 import os
+import signal
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,7 +13,13 @@ import msgspec
 
 from headgate.pipelines.purge_executors import new_order
 from headgate.pipelines.purge_stages import SparkRemoval
-from headgate.pipelines.session import SparkOptions, check_options, spark_session
+from headgate.pipelines.session import (
+    SparkOptions,
+    check_options,
+    end_at_once,
+    spark_session,
+)
+from headgate.pipelines.signals import listen
 from headgate.purge import worker
 from headgate.purge.removal import Removal
 from headgate.workers.serving import Job, live
@@ -86,10 +93,19 @@ class Driver:
 
 def main() -> None:
     """Drive Spark for the server that started this process."""
+    listen(_end, signal.SIGTERM)
     driver = Driver()
     jobs: dict[bytes, Job] = {b"check": driver.check, b"delete": driver.delete}
     with closing(driver):
         live(jobs, is_over=lambda: driver.has_failed)
+
+
+def _end() -> None:
+    """Whoever started this process wants it to end, with its Spark, whatever both do."""
+    try:
+        end_at_once()
+    finally:
+        os._exit(128 + signal.SIGTERM)
 
 
 if __name__ == "__main__":

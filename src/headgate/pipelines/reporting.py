@@ -91,7 +91,7 @@ class Report:
         self.summary: msgspec.Struct | None = None
         self._is_quiet = is_quiet
         self._show = show
-        self._stream = stream or sys.stderr
+        self._given = stream
         self._clock = clock or SystemClock()
 
     @contextlib.contextmanager
@@ -124,6 +124,11 @@ class Report:
         """One line, unless nobody wants to read it."""
         if not self._is_quiet:
             self._write(f"{ERASE_LINE if self._is_drawn else ''}{line}\n")
+
+    @property
+    def _stream(self) -> TextIO:
+        """Standard error as it is now: after an interruption nobody is told anything more."""
+        return self._given or sys.stderr
 
     @property
     def _is_drawn(self) -> bool:

@@ -22,6 +22,7 @@ from headgate.limits import (
     SPARK_TASKS_PER_CORE,
 )
 from headgate.pipelines.failures import as_ours, translated, words_of
+from headgate.pipelines.machine import end_machine, launch_machine
 from headgate.pipelines.names import ALIAS
 from headgate.pipelines.prerequisites import (
     check_connect,
@@ -34,6 +35,7 @@ from headgate.pipelines.prerequisites import (
 )
 from headgate.pipelines.runtime_jar import runtime_jars
 from headgate.pipelines.server import DELEGATION, VENDED, Server
+from headgate.pipelines.signals import listen_again
 from headgate.pipelines.storage import iceberg_properties, is_s3
 from headgate.workers.running import is_running
 
@@ -185,10 +187,20 @@ def _started(options: SparkOptions, name: str, jars: list[Path]) -> Iterator["Sp
         session = _start(options, name, settings(options, jars, folder), folder / "log")
         try:
             yield session
+        except KeyboardInterrupt:
+            end_machine()  # it may be in the middle of an answer, and is not asked anything more
+            raise
         finally:
             with suppress(Exception):  # it may have died, and whoever waits wants to hear of that
                 session.stop()
     finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def end_at_once() -> None:
+    """End the Spark of this process from any thread, and remove what it wrote."""
+    end_machine()
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}{os.getpid()}-*"):
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -202,7 +214,6 @@ def remove_left(above: Path) -> None:
 
 def _start(options: SparkOptions, name: str, conf: dict[str, str], log: Path) -> "SparkSession":
     from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else it is `python3` of the PATH
@@ -211,16 +222,20 @@ def _start(options: SparkOptions, name: str, conf: dict[str, str], log: Path) ->
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     told = SparkConf().setMaster(options.master).setAppName(f"headgate {name}")
     told.setAll(list(conf.items()))
-    timer = threading.Timer(SPARK_START_SECONDS_MAX, _end_gateway)
+    timer = threading.Timer(SPARK_START_SECONDS_MAX, end_machine)
     timer.daemon = True
     timer.start()
     try:
         if SparkContext._gateway is None:  # noqa: SLF001  there is no other way to catch its output
             with log.open("wb") as output:
-                own = {} if options.debug else {"stdout": output, "stderr": output}
-                gateway = launch_gateway(told, own)  # type: ignore[no-untyped-call]
+                gateway = launch_machine(told, None if options.debug else output)
             SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001  the same
+        SparkContext.getOrCreate(told)
+        listen_again()
         session = SparkSession.builder.config(conf=told).getOrCreate()
+    except KeyboardInterrupt:
+        end_machine()
+        raise
     except Exception as error:
         raise _not_started(options, error, log) from error
     finally:
@@ -228,15 +243,6 @@ def _start(options: SparkOptions, name: str, conf: dict[str, str], log: Path) ->
     if not is_local(options.master):
         _await_executors(session, options.master)
     return session
-
-
-def _end_gateway() -> None:
-    """Spark does not start: end the JVM, so that nobody waits for it any longer."""
-    from pyspark import SparkContext
-
-    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001  its JVM
-    if process is not None:
-        process.kill()
 
 
 def _not_started(options: SparkOptions, error: Exception, log: Path) -> HeadgateError:

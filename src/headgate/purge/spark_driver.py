@@ -1,6 +1,7 @@
 """The driver of Spark: a child process like any other that deletes, which is asked the same and
 answers the same."""
 
+from headgate.limits import SPARK_DRIVER_END_SECONDS
 from headgate.workers.pool import PoolOptions, WorkerPool, module
 
 DRIVER = ("env", "PYTHONHASHSEED=0", *module("headgate.pipelines.purge_driver"))
@@ -13,4 +14,10 @@ WAITING_MAX = 1_000
 def driver_pool(idle_seconds: float) -> WorkerPool:
     """The driver of one process. It starts with the first large table; tables wait for each other,
     as all of Spark's machines work for one."""
-    return WorkerPool(DRIVER, PoolOptions(1, waiting_max=WAITING_MAX, idle_seconds=idle_seconds))
+    options = PoolOptions(
+        1,
+        waiting_max=WAITING_MAX,
+        idle_seconds=idle_seconds,
+        grace_seconds=SPARK_DRIVER_END_SECONDS,
+    )
+    return WorkerPool(DRIVER, options)

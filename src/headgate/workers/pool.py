@@ -35,6 +35,9 @@ class PoolOptions:
     idle_seconds: float = 60.0
     deadline_seconds: float = 60.0
     """From a request, or from the answer before, to the next answer."""
+    grace_seconds: float = 0.0
+    """That a worker is given to end what it started itself, before it is killed. Then also nobody
+    but us ends it: what a terminal tells all processes is not for it."""
 
 
 def module(name: str) -> tuple[str, ...]:
@@ -129,7 +132,7 @@ class WorkerPool:
             raise
 
     async def _started(self) -> Worker:
-        worker = await start(self._command)
+        worker = await start(self._command, is_apart=self._options.grace_seconds > 0)
         self._workers.add(worker)
         if self._closed:
             self._end(worker)
@@ -155,10 +158,18 @@ class WorkerPool:
             self._idle.remove(worker)
         if worker.retirement:
             worker.retirement.cancel()
-        worker.kill()
-        ending = asyncio.ensure_future(worker.ended())
+        if not self._options.grace_seconds:
+            worker.kill()  # at once, and not when the loop has time for it
+        ending = asyncio.ensure_future(self._ended(worker))
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)
+
+    async def _ended(self, worker: Worker) -> None:
+        if self._options.grace_seconds:
+            worker.terminate()
+            await worker.ended(self._options.grace_seconds)
+            worker.kill()
+        await worker.ended()
 
     async def _in_time(self, step: Awaitable[T]) -> T:
         """A step of a job: done before the deadline, by a worker that lives."""

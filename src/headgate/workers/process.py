@@ -69,20 +69,32 @@ class Worker:
             self._requests.transport.abort()
         self._answering.close()
 
-    async def ended(self) -> None:
-        """Wait until it is gone."""
-        await asyncio.to_thread(self._process.wait)
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._process.terminate()
+
+    async def ended(self, seconds: float | None = None) -> bool:
+        """Wait until it is gone; False if it is still there after so many seconds."""
+        try:
+            await asyncio.to_thread(self._process.wait, seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
 
-async def start(command: Sequence[str]) -> Worker:
-    """A new worker.
+async def start(command: Sequence[str], *, is_apart: bool = False) -> Worker:
+    """A new worker. One that is apart does not hear what a terminal tells all processes.
 
     The event loop would fork, which takes the longer the more memory is in use: tens of
     milliseconds. `Popen` copies nothing. If it fails, nothing is left.
     """
     loop = asyncio.get_running_loop()
     process = subprocess.Popen(  # noqa: ASYNC220, S603  a millisecond, and a command of ours
-        command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        command,
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        process_group=0 if is_apart else None,
     )
     answering: asyncio.ReadTransport | None = None
     try:

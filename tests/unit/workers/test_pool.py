@@ -288,8 +288,8 @@ class SlowStart:
     def __init__(self) -> None:
         self.is_there, self.go = asyncio.Event(), asyncio.Event()
 
-    async def __call__(self, command: Sequence[str]) -> Worker:
-        worker = await start(command)
+    async def __call__(self, command: Sequence[str], *, is_apart: bool) -> Worker:
+        worker = await start(command, is_apart=is_apart)
         self.is_there.set()
         await self.go.wait()
         return worker
@@ -349,3 +349,23 @@ async def test_a_worker_that_cannot_be_started_leaves_nothing(
     await asyncio.sleep(0)  # the loop closes what was connected
 
     assert (children(), open_files()) == before
+
+
+@pytest.mark.parametrize(
+    ("heard", "exists"), [("open(sys.argv[1], 'x'); os._exit(0)", True), ("pass", False)]
+)
+async def test_a_worker_may_be_asked_to_end_before_it_is_killed(
+    tmp_path: Path, heard: str, exists: bool
+) -> None:
+    """What it started itself ends then; one that does not listen is killed."""
+    mark = tmp_path / "mark"
+    program = f"import signal\ndef end(*_): {heard}\nsignal.signal(signal.SIGTERM, end)\n{WORKER}"
+    command = (sys.executable, "-c", program, str(mark))
+    pool = WorkerPool(command, PoolOptions(1, grace_seconds=10.0 if exists else 0.2))
+    worker = int(await pool.run("pid"))
+    assert os.getpgid(worker) != os.getpgid(0)
+
+    await pool.close()
+
+    assert await is_gone(worker)
+    assert mark.exists() == exists
