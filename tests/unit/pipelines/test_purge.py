@@ -5,7 +5,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from headgate.errors import Conflict, HeadgateError, JobNotFound, StorageUnavailable
+from headgate.errors import Conflict, Forbidden, HeadgateError, JobNotFound, StorageUnavailable
 from headgate.pipelines import purge
 from headgate.pipelines.purge import SMALL, TAKEN, WAITS, PurgeOptions, PurgeSummary
 from headgate.pipelines.purge_work import PATH, ClaimedJob
@@ -38,6 +38,8 @@ class Jobs:
         id, _, rest = path.removeprefix(f"{PATH}/").partition("/")
         if not rest:
             return self._job(id)
+        if id not in self._jobs:
+            raise JobNotFound(f"no job {id}")
         files = self._jobs[id][0]
         if isinstance(files, HeadgateError):
             raise files
@@ -109,6 +111,20 @@ def test_small_tables_and_dry_runs_claim_nothing() -> None:
     assert server.claimed == []
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_who_may_not_purge_is_told_so(dry_run: bool) -> None:
+    """Others see no jobs, which looks as if none were there."""
+
+    class Refusing(Jobs):
+        def get(self, path: str, **query: str) -> Any:
+            if path.endswith("/files"):
+                raise Forbidden("No right")
+            assert not query, "nothing else is asked"
+
+    with pytest.raises(Forbidden, match=r"only service admins may.* Run the pipeline as one of"):
+        states(Refusing(), PurgeOptions(dry_run=dry_run))
+
+
 def test_what_is_no_id_of_a_job_asks_for_nothing_else() -> None:
     """A path in it would lead elsewhere on the server."""
     asked: list[str] = []
@@ -116,6 +132,8 @@ def test_what_is_no_id_of_a_job_asks_for_nothing_else() -> None:
     class Elsewhere(Jobs):
         def get(self, path: str, **_: str) -> Any:
             asked.append(path)
+            if path == f"{PATH}/0/files":  # to know whether it may
+                asked.clear()
             raise JobNotFound("no such job")
 
     with pytest.raises(JobNotFound):
