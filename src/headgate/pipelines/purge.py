@@ -21,8 +21,9 @@ from headgate.errors import (
     NotFound,
     StorageUnavailable,
 )
+from headgate.pipelines.purge_totals import Totals
 from headgate.pipelines.purge_work import PATH, Work, claim
-from headgate.purge.deleter import Deleter, Progress
+from headgate.purge.deleter import Deleter
 from headgate.purge.fence import new_fence
 from headgate.purge.job_states import State
 from headgate.purge.orders import LOST
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from headgate.pipelines.reporting import Report, Stage
     from headgate.pipelines.server import Server
     from headgate.pipelines.session import SparkOptions
+    from headgate.purge.deleter import Progress
 
 IDLE_SECONDS = 60.0
 WAITS, SMALL, TAKEN = "WAITS", "SMALL", "TAKEN"
@@ -48,6 +50,8 @@ class PurgeOptions(msgspec.Struct, frozen=True):
 
     job: str = ""
     """This one only."""
+    metalake: str = ""
+    """Those of this metalake only."""
     catalog: str = ""
     """Those of this catalog only."""
     min_files: int = 0
@@ -153,7 +157,7 @@ class Purge:
         self._job = job
         self._sizes = sizes
         self._report = report
-        self._shown = Progress("")
+        self._totals = Totals(sizes)
 
     async def run(self, deleter: Callable[[Callable[[Roots], object]], Deleter]) -> JobDone:
         """Claim it and do it, if nobody else does."""
@@ -166,22 +170,22 @@ class Purge:
         with new_fence(clock) as fence:
             fence.extend(began + claimed.silence_seconds)
             work = Work(self._server, self._job.id, claimed, fence)
-            total = self._sizes.data if self._sizes else None
             try:
-                with self._report.stage(self._job.name, total) as stage:
+                with self._report.stage(self._job.name) as stage:
+                    stage.expect(self._totals.total, is_guess=True)
                     order = await work.run(
                         deleter(partial(WorkerFiles, claimed.storage)), partial(self._show, stage)
                     )
+                    if order.state == State.SUCCEEDED:
+                        stage.expect(stage.files)
             except LeaseLost as error:
                 return self._done(LOST, str(error))
         return self._done(order.state, order.why)
 
     def _show(self, stage: Stage, progress: Progress) -> None:
-        before, self._shown = self._shown, progress
-        stage.advance(
-            files=max(progress.deleted + progress.missing - before.deleted - before.missing, 0),
-            bytes=max(progress.bytes - before.bytes, 0),
-        )
+        files, size = self._totals.add(progress)
+        stage.advance(files=files, bytes=size)
+        stage.expect(self._totals.total, is_guess=True)
 
     def _done(self, state: str, why: str) -> JobDone:
         facts = self._job
@@ -197,7 +201,8 @@ def _due(options: PurgeOptions, server: Server) -> Iterator[JobFacts]:
     if options.job:
         yield _facts(server, options.job)
         return
-    query, token = {"state": State.PENDING, "catalog": options.catalog}, ""
+    query = {"state": State.PENDING, "metalake": options.metalake, "catalog": options.catalog}
+    token = ""
     while True:
         page = server.get(PATH, **query, **({"page-token": token} if token else {}))
         yield from msgspec.convert(page["jobs"], list[JobFacts])

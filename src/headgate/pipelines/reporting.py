@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BAR_CHARS = 24
+GUESSED_SHARE_MAX = 0.99  # nobody knows whether that was all
 ERASE_LINE = "\r\x1b[K"
 
 Show = Callable[[msgspec.Struct], None]
@@ -29,6 +30,8 @@ class Stage:
     def __init__(self, name: str, total: int | None, clock: Clock) -> None:
         self.name = name
         self.total = total
+        self.is_guess = False
+        """Whether the total is only about right."""
         self.files = self.rows = self.bytes = 0
         self.tasks: tuple[int, int] | None = None
         """Of Spark: how many have ended, of how many."""
@@ -43,6 +46,10 @@ class Stage:
             self.rows += rows
             self.bytes += bytes
 
+    def expect(self, total: int, *, is_guess: bool = False) -> None:
+        """There will be so many files or rows."""
+        self.total, self.is_guess = total, is_guess
+
     @property
     def seconds(self) -> float:
         """Since it began."""
@@ -53,12 +60,13 @@ class Stage:
         words = [self.name]
         done = self.files or self.rows
         if self.total:
-            share = min(done / self.total, 1.0)
+            share = min(done / self.total, GUESSED_SHARE_MAX if self.is_guess else 1.0)
             if width:
                 full = int(share * BAR_CHARS)
                 words.append(f"[{'#' * full}{'.' * (BAR_CHARS - full)}]")
             words.append(f"{share:4.0%}")
-        words += self._amounts(of=f" of {self.total:,}" if self.total else "")
+        about = "about " if self.is_guess else ""
+        words += self._amounts(of=f" of {about}{self.total:,}" if self.total else "")
         if self.tasks:
             words.append("{:,} of {:,} tasks".format(*self.tasks))
         words.append(duration(int(self.seconds * 1000)))

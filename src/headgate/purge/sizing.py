@@ -14,7 +14,8 @@ class Sizes(msgspec.Struct, frozen=True, rename="kebab"):
     """How many files of each kind a table has, as lists of manifests say."""
 
     data: int = 0
-    """Data and delete files; one that several manifests name counts as often."""
+    """Data and delete files, about: as many as snapshots say, or fewer if there are fewer in lists
+    of manifests. Without the snapshots' word, one that several manifests name counts as often."""
     manifests: int = 0
     manifest_lists: int = 0
     other: int = 0
@@ -54,9 +55,12 @@ class SizedTable(msgspec.Struct, frozen=True):
 
 def sizes(location: str, files: OpenFiles) -> Sizes:
     """Count the files of a table; FileMissing if its metadata is gone."""
-    walk = Walk(unzipped(files.read(location), location), files)
+    metadata = unzipped(files.read(location), location)
+    walk = Walk(metadata, files)
     manifests = sum(1 for _ in walk.every_manifest())
-    data = 0 if walk.keeps_data else walk.listed
+    told = told_files(metadata)
+    listed = walk.listed if told is None else min(told, walk.listed)
+    data = 0 if walk.keeps_data else listed
     other = _count(walk.statistics()) + _count(walk.older(location)) + 1
     return Sizes(data, manifests, _count(walk.lists()), other)
 

@@ -38,6 +38,18 @@ def test_a_stage_tells_how_far_it_is(clock: ManualClock) -> None:
     assert stage.line() == ("deleting   25%  1,000 of 4,000 files  1.5 MB  100 files/s  0:10")
 
 
+def test_a_guess_is_called_one(clock: ManualClock) -> None:
+    """It is never all, and becomes a number when all is done."""
+    stage = Stage("deleting", None, clock)
+    stage.expect(8, is_guess=True)
+    stage.advance(files=25)
+    clock.advance(1_000)
+
+    assert stage.line() == "deleting   99%  25 of about 8 files  25 files/s  0:01"
+    stage.expect(25)
+    assert stage.line() == "deleting  100%  25 of 25 files  25 files/s  0:01"
+
+
 def test_a_stage_without_a_total_tells_what_it_did(clock: ManualClock) -> None:
     """Rows are counted like files."""
     stage = Stage("reading", None, clock)

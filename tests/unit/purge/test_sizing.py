@@ -8,6 +8,7 @@ import pytest
 
 from headgate.errors import BadMetadata, FileMissing
 from headgate.planning.files import LocalFiles
+from headgate.purge import sizing
 from headgate.purge.sizing import Sizes, has_files, sizes, told_files
 from tests.unit.purge.dropped import DroppedTable
 
@@ -65,6 +66,16 @@ def test_files_are_counted_by_kind(tmp_path: Path) -> None:
     table = DroppedTable(tmp_path).with_everything()
 
     assert sizes(str(table.root), LocalFiles()) == Sizes(6, 3, 2, 5)
+
+
+def test_a_file_that_many_manifests_name_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If snapshots say how many there are."""
+    table = DroppedTable(tmp_path).with_everything()
+    monkeypatch.setattr(sizing, "told_files", lambda _: 4)
+
+    assert sizes(str(table.root), LocalFiles()).data == 4
 
 
 def test_data_that_stays_is_not_counted(tmp_path: Path) -> None:
