@@ -20,18 +20,8 @@ from headgate.settings.table import FAMILIES
 
 REFERENCE = Path(__file__).parent / "reference"
 SHARED = ("data", "backend", "config", "sets", "json")
-OF_SERVER = {
-    "server",
-    "token",
-    "user",
-    "password",
-    "metalake",
-    "catalog",
-    "storage",
-    "json",
-    "debug",
-}
-OF_SPARK = {"master", "remote", "conf", "jar", "repository"}
+OF_SERVER = {"server", "token", "user", "password", "json", "debug"}
+OF_SPARK = {"master", "remote", "conf"}
 
 
 def settings_page() -> Iterator[str]:

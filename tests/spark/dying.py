@@ -8,6 +8,7 @@ from typing import Any
 
 from headgate.testing.headgate_server import HeadgateServer, environment
 from tests.spark.cluster import SparkCluster
+from tests.spark.killed import OF_NO_CATALOG
 
 CHILD_SECONDS_MAX = 400.0
 DYING = """
@@ -77,7 +78,8 @@ def run_on(
     """The summary of a pipeline on a cluster."""
     options = cluster.options()
     conf = [word for pair in options.conf.items() for word in ("--conf", "=".join(pair))]
-    told = ("--server", server.url, "--catalog", "main", "--json", "--master", options.master)
+    where = () if arguments[0] in OF_NO_CATALOG else ("--catalog", "main")
+    told = ("--server", server.url, *where, "--json", "--master", options.master)
     done = subprocess.run(
         [sys.executable, *program, *arguments, *told, *conf],
         env=environment(),

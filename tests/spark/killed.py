@@ -8,6 +8,8 @@ import sys
 from headgate.testing.headgate_server import HeadgateServer, environment
 from headgate.testing.spark_session import JAVA_OPTIONS
 
+OF_NO_CATALOG = {"export", "import"}
+"""Pipelines that work on a whole metalake."""
 CHILD_SECONDS_MAX = 240.0
 PROGRAM = """
 import os, signal, sys
@@ -26,7 +28,8 @@ def run_killed(server: HeadgateServer, *arguments: str, program: str = PROGRAM) 
     """Run a pipeline with these arguments; it must not live to see its end."""
     spark = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": JAVA_OPTIONS}
     conf = [part for name, text in spark.items() for part in ("--conf", f"{name}={text}")]
-    options = ("--server", server.url, "--catalog", "main", "--master", "local[1]", *conf)
+    where = () if arguments[0] in OF_NO_CATALOG else ("--catalog", "main")
+    options = ("--server", server.url, *where, "--master", "local[1]", *conf)
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments, *options],
         env=environment(),

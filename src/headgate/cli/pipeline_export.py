@@ -4,14 +4,14 @@ from pathlib import Path
 
 import click
 
-from headgate.cli.pipeline_options import PipelineRun, pipeline_options
+from headgate.cli.pipeline_options import METALAKE, PipelineRun, pipeline_with
 from headgate.pipelines import export as pipeline
 from headgate.pipelines.export import ExportOptions
 
 
 @click.command("export")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@pipeline_options
+@pipeline_with(METALAKE)
 def export(run: PipelineRun, *, folder: Path) -> None:
     """Write all of a metalake, as it is at one instant, into a folder that all executors share.
 

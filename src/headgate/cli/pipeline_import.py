@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from headgate.cli.pipeline_options import PipelineRun, pipeline_options
+from headgate.cli.pipeline_options import PipelineRun, pipeline_with
 from headgate.pipelines import import_ as pipeline
 from headgate.pipelines.import_ import ImportOptions
 
@@ -13,7 +13,7 @@ from headgate.pipelines.import_ import ImportOptions
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--name", metavar="NEW", default="", help="Another name than that it had.")
 @click.option("--abort", is_flag=True, help="Clear away what an unfinished import left.")
-@pipeline_options
+@pipeline_with()
 def import_(run: PipelineRun, *, folder: Path, name: str, abort: bool) -> None:
     """Make a metalake that is exactly what was exported to a folder that all executors share.
 

@@ -20,6 +20,7 @@ from headgate.pipelines.session import SparkOptions
 from headgate.pipelines.storage import pairs, storage_options
 
 SERVER = f"http://127.0.0.1:{PORT}"
+Option = Callable[..., Any]
 TOKEN, USER, PASSWORD = "HEADGATE_TOKEN", "HEADGATE_USER", "HEADGATE_PASSWORD"
 
 
@@ -29,6 +30,8 @@ class PipelineRun(NamedTuple):
     server: Server
     spark: SparkOptions
     report: Report
+    metalake: str
+    """Empty: the server's default."""
     catalog: str
     """Empty: all that the caller may use."""
     storage: dict[str, str]
@@ -43,17 +46,24 @@ class PipelineRun(NamedTuple):
 
 def pipeline_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the shared options; it is called with a `PipelineRun` and its own options."""
-    return _with_options(command, (*SERVER_OPTIONS, *SPARK_OPTIONS, *ENDING_OPTIONS))
+    return _with_options(
+        command,
+        (*SERVER_OPTIONS, *LAKE_OPTIONS, *SPARK_OPTIONS, *ICEBERG_OPTIONS, *ENDING_OPTIONS),
+    )
+
+
+def pipeline_with(*some: Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The same for one whose Spark needs not know Iceberg; of the lake it has use for these."""
+    shared = (*SERVER_OPTIONS, *some, *SPARK_OPTIONS, *ENDING_OPTIONS)
+    return functools.partial(_with_options, shared=shared)
 
 
 def server_options(command: Callable[..., None]) -> Callable[..., None]:
     """The same for one that needs no Spark."""
-    return _with_options(command, (*SERVER_OPTIONS, *ENDING_OPTIONS))
+    return _with_options(command, (*SERVER_OPTIONS, *LAKE_OPTIONS, *ENDING_OPTIONS))
 
 
-def _with_options(
-    command: Callable[..., None], shared: tuple[Callable[..., Any], ...]
-) -> Callable[..., None]:
+def _with_options(command: Callable[..., None], shared: tuple[Option, ...]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_run(*, debug: bool, **given: Any) -> None:  # noqa: ANN401  the options of any command
         logs.set_up("debug" if debug else "warning", "text")
@@ -85,7 +95,7 @@ def interrupted() -> Iterator[None]:
 
 def _run(given: dict[str, Any], *, debug: bool) -> PipelineRun:
     """What the shared options say; they are taken away from the others."""
-    storage = pairs(given.pop("storage"), "--storage")
+    storage = pairs(given.pop("storage", ()), "--storage")
     storage_options(storage)  # what is wrong in it is said before anything starts
     spark = SparkOptions(
         master=given.pop("master", "local[*]"),
@@ -98,10 +108,12 @@ def _run(given: dict[str, Any], *, debug: bool) -> PipelineRun:
     )
     json = given.pop("json")
     report = Report(is_quiet=json, show=functools.partial(show, json=json))
-    return PipelineRun(_server(given), spark, report, given.pop("catalog"), storage, json)
+    metalake, catalog = given.pop("metalake", ""), given.pop("catalog", "")
+    server = _server(given, metalake)
+    return PipelineRun(server, spark, report, metalake, catalog, storage, json)
 
 
-def _server(given: dict[str, Any]) -> Server:
+def _server(given: dict[str, Any], metalake: str) -> Server:
     """Options win over the environment, which is where secrets belong."""
     environ = options.environment()
     token, user, password = given.pop("token"), given.pop("user"), given.pop("password")
@@ -112,7 +124,7 @@ def _server(given: dict[str, Any]) -> Server:
         token=token or "",
         user=user or "",
         password=password or environ.get(PASSWORD, ""),
-        metalake=given.pop("metalake"),
+        metalake=metalake,
     )
 
 
@@ -121,18 +133,19 @@ SERVER_OPTIONS = (
     click.option("--token", metavar="TOKEN", help=f"Who you are; better: {TOKEN}."),
     click.option("--user", metavar="NAME", help=f"The same with a password; or {USER}."),
     click.option("--password", metavar="TEXT", help=f"Its password; better: {PASSWORD}."),
-    click.option(
-        "--metalake", metavar="NAME", default="", help="The server's default, if not given."
-    ),
-    click.option("--catalog", metavar="NAME", default="", help="The catalog to work on."),
-    click.option(
-        "--storage",
-        metavar="KEY=VALUE",
-        multiple=True,
-        help="How files are reached, as s3.endpoint; may be repeated. "
-        "If not given, as the server hands it out.",
-    ),
 )
+METALAKE = click.option(
+    "--metalake", metavar="NAME", default="", help="The server's default, if not given."
+)
+CATALOG = click.option("--catalog", metavar="NAME", default="", help="The catalog to work on.")
+STORAGE = click.option(
+    "--storage",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="How files are reached, as s3.endpoint; may be repeated. "
+    "If not given, as the server hands it out.",
+)
+LAKE_OPTIONS = (METALAKE, CATALOG, STORAGE)
 SPARK_OPTIONS = (
     click.option(
         "--master",
@@ -146,6 +159,8 @@ SPARK_OPTIONS = (
     click.option(
         "--conf", metavar="KEY=VALUE", multiple=True, help="A property of Spark; may be repeated."
     ),
+)
+ICEBERG_OPTIONS = (
     click.option(
         "--jar",
         metavar="JARS",

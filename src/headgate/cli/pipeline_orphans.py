@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from headgate.cli.pipeline_options import PipelineRun, pipeline_options
+from headgate.cli.pipeline_options import CATALOG, METALAKE, STORAGE, PipelineRun, pipeline_with
 from headgate.pipelines import orphans as pipeline
 from headgate.pipelines.orphans import OrphansOptions, age_ms
 
@@ -36,7 +36,7 @@ OLDER_THAN = "3d"
     default="",
     help="Write a table of them to this file: .parquet, .csv or .json.",
 )
-@pipeline_options
+@pipeline_with(METALAKE, CATALOG, STORAGE)
 def orphans(
     run: PipelineRun, *, below: tuple[str, ...], older_than: str, delete: bool, report: str
 ) -> None:

@@ -45,7 +45,7 @@ def _with_spark(command: Callable[..., None]) -> Callable[..., None]:
             command(run, spark, **own)
 
     decorated: Callable[..., None] = with_options
-    for option in reversed((*SPARK_OPTIONS[:3], DEBUG)):
+    for option in reversed((*SPARK_OPTIONS, DEBUG)):
         decorated = option(decorated)
     return decorated
 

@@ -66,6 +66,28 @@ def test_options_are_turned_into_what_pipelines_work_with() -> None:
     assert told.json
 
 
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("export", "--catalog"),
+        ("export", "--storage"),
+        ("import", "--metalake"),
+        ("import", "--catalog"),
+        ("purge", "--storage"),
+        ("purge", "--jar"),
+        ("orphans", "--jar"),
+    ],
+)
+def test_what_a_pipeline_has_no_use_for_is_refused(
+    command: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who gives it believes that it does something."""
+    folder = ["x"] if command in {"export", "import"} else []
+    assert run(["pipeline", command, *folder, option, "a=b"]) == 2
+
+    assert f"no such option '{option}'" in capsys.readouterr().err
+
+
 def test_secrets_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """An option that says who you are wins over all of it."""
     environ = {"HEADGATE_TOKEN": "t", "HEADGATE_USER": "u", "HEADGATE_PASSWORD": "p"}
