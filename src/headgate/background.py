@@ -37,6 +37,7 @@ from headgate.purge.spark_deleter import SparkDeleter, check_spark
 from headgate.purge.spark_driver import driver_pool
 from headgate.purge.stages import Children, Stages
 from headgate.purge.surveyor import Surveyor
+from headgate.purge.witness import Witnessed
 from headgate.purge.workers import Workers
 from headgate.server_settings import storage_options
 from headgate.settings import purge_jobs as names
@@ -116,7 +117,7 @@ async def open_background(
     workers = Workers(runner, claims, chance(), [draining.make_one])
     stack.push_async_callback(workers.close)
     promised = PurgeTerms(selection.name, settings[names.PURGE_GRACE_PERIOD])
-    outwork = _outwork(stages, events)
+    outwork = _outwork(stages, events, Deleter(surveys, files_below))
     stack.push_async_callback(outwork.close)
     service = PurgeService(workers, promised)
     return Background(service, workers, stages, queue, outwork, sizer)
@@ -147,12 +148,13 @@ def _files_elsewhere(options: StorageOptions, roots: Roots) -> WorkerFiles:
     return WorkerFiles(with_present_keys(options, SystemClock()), roots)
 
 
-def _outwork(stages: Stages, events: EventBus) -> Outwork:
+def _outwork(stages: Stages, events: EventBus, witness: Deleting) -> Outwork:
     """What lets programs outside of this process work on jobs."""
     terms = stages.terms
 
     def runner(deleter: Deleting) -> Runner:
-        return Runner(stages.with_deleter(deleter), events, chance(), built_in=WITH_SPARK)
+        seen = stages.with_deleter(Witnessed(deleter, witness))
+        return Runner(seen, events, chance(), built_in=WITH_SPARK)
 
     def new_token() -> str:
         return f"{entropy():x}{entropy():x}"

@@ -6,7 +6,7 @@ Each step can be repeated. Little is remembered, however many files there are.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -19,13 +19,15 @@ from headgate.planning.reachable import Found, Walk
 from headgate.purge.deleter import STILL_THERE, Progress, Task
 from headgate.purge.ledger import Failed
 from headgate.purge.removal import Hands, Kind, Means, Removal, Removed, Remover
-from headgate.purge.steps import DATA, LAST, LEAVES, LISTS, MANIFESTS, OLDER
+from headgate.purge.steps import DATA, GONE, LAST, LISTS, MANIFESTS, OLDER, ROOTS, SEEN
 from headgate.purge.surveying import StaleError, referred
 from headgate.purge.sweeping import Deletion
 from headgate.purge.territory import Standing, Territory
 from headgate.storage.deletions import Check
 
 LISTED_AT_ONCE = 1_000
+SEEN_MAX = 10_000
+"""Files of a place that are looked at if others say that they deleted all."""
 
 Tell = Callable[[Progress], None]
 
@@ -96,10 +98,12 @@ class Step:
         walk = self._walk
         older = partial(walk.older, self._task.metadata_location)
         rest = partial(_all, walk.lists, walk.statistics, older)
-        if self._name == DATA:
-            self._remover().data(walk, self._removed)
-            self._tell_unread()
-            self._verify(walk.data, besides=partial(_all, walk.manifests, rest, self._last))
+        if self._name in {DATA, SEEN}:
+            if self._name == DATA:
+                self._remover().data(walk, self._removed)
+                self._tell_unread()
+            if self._name == SEEN or self._found:
+                self._verify(walk.data, besides=partial(_all, walk.manifests, rest, self._last))
         elif self._name == MANIFESTS:
             self._delete(walk.manifests)
             self._verify(walk.manifests)
@@ -107,6 +111,8 @@ class Step:
             self._delete(walk.lists)
         elif self._name == OLDER:
             self._delete(partial(_all, walk.statistics, older))
+        elif self._name == GONE:
+            self._look_for_last()
         else:
             assert self._name == LAST, self._name
             self._verify(rest)
@@ -119,7 +125,7 @@ class Step:
             data = self._files.read(location)
         except FileMissing as error:
             # Before the roots go it cannot be gone by us: then an empty disk is the wrong one.
-            self._files.check_store(location, may_be_empty=self._task.stage != LEAVES)
+            self._files.check_store(location, may_be_empty=self._task.stage in {ROOTS, GONE})
             if error.why:
                 raise StorageUnavailable(f"{location} cannot be read", why=error.why) from error
             raise
@@ -157,6 +163,14 @@ class Step:
             self._check()
             self._files.remove_folders(place)
 
+    def _look_for_last(self) -> None:
+        """The metadata file was read, so it is there: that is well if it is not to be deleted."""
+        location = self._task.metadata_location
+        folder, name = self._territory.find(location)
+        is_own = folder.standing_of(name) is Standing.OWN
+        if is_own and hash((folder.key, name)) not in self._needed:
+            self._fail(location, STILL_THERE)
+
     def _delete(self, kind: Kind) -> None:
         """Delete all files of a kind that are the table's own; tell of those that are outside."""
         self._remover().files(kind, self._removed)
@@ -193,7 +207,7 @@ class Step:
 
         `besides` is what may be left in any case; it is found with little effort.
         """
-        if self._failures or (besides and not self._found):
+        if self._failures:
             return
         self._report("verifying")
         for left in self._left():
@@ -213,8 +227,9 @@ class Step:
     def _left(self) -> Iterator[set[int]]:
         """What lies in the table's places, some at a time. A checksum stands for its file."""
         left: set[int] = set()
+        most = SEEN_MAX if self._name == SEEN else None
         for place in self._own_places():
-            for number, location in enumerate(self._files.list(place)):
+            for number, location in enumerate(islice(self._files.list(place), most)):
                 if not number % LISTED_AT_ONCE:
                     self._check()
                 folder, name = self._territory.find(location)

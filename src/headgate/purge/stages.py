@@ -2,14 +2,12 @@
 stage, and what lies elsewhere is taken by a commit and deleted here."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
-
-import msgspec
 
 from headgate.catalog.entities import TableEntity
 from headgate.catalog.metadata_files import write_metadata
@@ -24,14 +22,13 @@ from headgate.limits import INDEX_KEY_BYTES_MAX, PURGE_OUTSIDE_AT_ONCE, PURGE_PA
 from headgate.model.locations import index_key, is_within
 from headgate.purge.claims import Lease
 from headgate.purge.commits import commit
-from headgate.purge.deleter import STILL_THERE, Deleting, Progress, Task
+from headgate.purge.deleter import STILL_THERE, Deleting, Task
 from headgate.purge.jobs import JobRow, JobTerms, Tally, alive, beaten, stage_ended
 from headgate.purge.ledger import Failed
 from headgate.purge.queue import Queue
 from headgate.purge.referrers import Referrers, Surveying
-from headgate.purge.steps import LEAVES, ROOTS, SEEN
+from headgate.purge.steps import LEAVES, ROOTS
 from headgate.purge.surveyor import Referrer
-from headgate.purge.territory import Standing, Territory
 
 GROUND_SECONDS = 5.0
 """Between looks whether places belong to others by now, or others refer to files there."""
@@ -58,8 +55,6 @@ class Children(NamedTuple):
 
     deleter: Deleting
     surveyor: Surveying
-    witness: Deleting | None = None
-    """Looks what is left when somebody else says that all is deleted."""
 
 
 class Ground(NamedTuple):
@@ -149,29 +144,17 @@ class Stages:
         self.queue = queue
         self._storage = storage
         self.deleter = children.deleter
-        self._children = children
-        self._witness: Deleting | None = None
         self._referrers = Referrers(kernel, children.surveyor)
         self.terms = terms
 
     def with_deleter(self, deleter: Deleting) -> "Stages":
-        """The same with somebody else who deletes, and whose word is not taken for it: what is
-        known of other tables is shared."""
+        """The same with somebody else who deletes: what is known of other tables is shared."""
         other = copy(self)
-        other.deleter, other._witness = deleter, self._children.witness
+        other.deleter = deleter
         return other
 
     async def run(self, live: LiveJob, attempt: Attempt, fence: Path) -> None:
         """Delete all files of a table; `StorageUnavailable` if some are left."""
-        await self._deleted(live, attempt, fence)
-        if self._witness is not None and await self._is_left(live):
-            raise StorageUnavailable(
-                f"{live.job.metadata_location} is still there",
-                why="the program that worked on the job said that it was deleted",
-                fix="It is tried again",
-            )
-
-    async def _deleted(self, live: LiveJob, attempt: Attempt, fence: Path) -> None:
         try:
             await self._all(live, attempt, fence)
         except FileMissing as error:
@@ -244,7 +227,7 @@ class Stages:
             stage=stage,
             threads=self.terms.delete_threads,
         )
-        async with aclosing(self._done(task, fence)) as steps:
+        async with aclosing(self.deleter.run(task, fence)) as steps:
             async for progress in steps:
                 if progress.is_stale:
                     self._referrers.doubt(live._replace(roots=ground.roots), ground.referrers)
@@ -262,32 +245,6 @@ class Stages:
                         now.has_places_of(ground) and (is_patient or now.has_references_of(ground))
                     ):
                         raise _GroundMovedError
-
-    async def _done(self, task: Task, fence: Path) -> AsyncGenerator[Progress]:
-        """What the deleter tells; if that is not to be taken for it, then what is seen of it."""
-        last, is_well = Progress(""), True
-        async with aclosing(self.deleter.run(task, fence)) as steps:
-            async for last in steps:
-                is_well = is_well and not (last.failed or last.is_stale)
-                yield last
-        if self._witness is not None and task.stage == LEAVES and is_well:
-            looking = self._witness.run(msgspec.structs.replace(task, stage=SEEN), fence)
-            # All of it first: whoever listens may need the same child.
-            for one in [one async for one in looking]:
-                yield msgspec.structs.replace(
-                    last, phase=one.phase, failed=one.failed, outside=[], is_stale=one.is_stale
-                )
-
-    async def _is_left(self, live: LiveJob) -> bool:
-        """Whether the metadata file is there that was to go last, and that nobody else needs."""
-        location, ground = live.job.metadata_location, await self._ground(live)
-        folder, name = Territory(ground.roots, live.job.reserved, ground.foreign).find(location)
-        if folder.standing_of(name) is not Standing.OWN:
-            return False
-        if await self._storage.files(ground.roots).missing(location):
-            return False
-        shared = await self._referrers.shared(live._replace(roots=ground.roots), [location])
-        return not (shared.paths or shared.is_stale)
 
     async def _ground(self, live: LiveJob) -> Ground:
         """What says now which files may be deleted."""
