@@ -23,15 +23,25 @@ def prepare(folder: Path) -> None:
     """Make the folder of an export ready; what a run left that was killed is removed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        present = {path.name for path in folder.iterdir()}
+        present = sorted(folder.iterdir())
     except OSError as error:
         raise _unusable(folder, error.strerror or str(error)) from error
-    if NAME in present:
+    if any(path.name == NAME for path in present):
         raise _unusable(folder, "there is an export in it")
-    if foreign := sorted(name for name in present if not _OURS.fullmatch(name)):
-        raise _unusable(folder, f"{foreign[0]} is in it, which is no file of an export")
-    for name in present:
-        (folder / name).unlink(missing_ok=True)
+    for path in present:
+        if not _OURS.fullmatch(path.name) or _is_folder(path):
+            raise _unusable(folder, f"{path.name} is in it, which is no file of an export")
+    for path in present:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            why = f"{path.name} cannot be removed: {error.strerror or error}"
+            raise _unusable(folder, why) from error
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether it is one itself; a link to one is not."""
+    return path.is_dir() and not path.is_symlink()
 
 
 def store(folder: Path, name: str, data: bytes) -> None:

@@ -127,6 +127,30 @@ def test_nothing_is_written_over_an_export(folder: Path) -> None:
         folders.prepare(folder)
 
 
+def test_a_folder_that_is_named_like_a_part_is_refused(tmp_path: Path) -> None:
+    """It is nothing that an export left, and nothing else is removed either."""
+    part, folder = tmp_path / "rows-00000-ab.parquet", tmp_path / "rows-00001-ab.parquet"
+    part.touch()
+    folder.mkdir()
+
+    with pytest.raises(BadSetting, match=r"rows-00001-ab\.parquet is in it, which is no file"):
+        folders.prepare(tmp_path)
+    assert part.exists()
+
+
+def test_what_cannot_be_removed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the reason."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "rows-00000-ab.parquet").touch()
+    monkeypatch.setattr(Path, "unlink", refused)
+
+    with pytest.raises(BadSetting, match=r"ab\.parquet cannot be removed: Permission denied"):
+        folders.prepare(tmp_path)
+
+
 def test_what_a_killed_export_left_is_removed(folder: Path) -> None:
     """Its folder can be used again."""
     (folder / NAME).unlink()
