@@ -76,6 +76,8 @@ class Realm(Stored, frozen=True):
     created_ms: int
     changed_ms: int
     properties: dict[str, str] = {}
+    imported: str = ""
+    """Which export it was filled from."""
 
 
 _decoder = FieldDecoder(Realm)
@@ -233,6 +235,7 @@ class Realms:
                 state=to,
                 changed_ms=draft.now_ms,
                 properties=_properties_in(realm, to),
+                imported=realm.properties.get(LOADED_FROM, realm.imported),
             )
             _put(draft, moved)
             draft.note(_note(moved, by, was=realm.state.value))

@@ -83,16 +83,16 @@ async def finish(kernel: Kernel, id: str, content: str, state: str, *, by: str) 
     realm = await kernel.realms.get(id)
     _check_state(state)
     to = RealmState(state)
-    if realm.state is to:
-        return realm  # asked for once more
-    if realm.state is not RealmState.LOADING:
+    if realm.state not in {to, RealmState.LOADING}:
         raise not_loading(id)
-    if realm.properties.get(LOADED_FROM) != content:
+    if realm.properties.get(LOADED_FROM, realm.imported or None) != content:
         raise Conflict(
             f"realm {realm.name!r} is not finished",
             why="it was not filled from this export",
             fix="Import the same export again, or end it with --abort",
         )
+    if realm.state is to:
+        return realm  # asked for once more
     await check_elsewhere(kernel, realm.id, await _places(kernel, realm.id))
     return await kernel.realms.move(realm.id, to, by=by)
 

@@ -220,8 +220,19 @@ async def test_an_import_is_finished_by_its_own_export_only_and_may_be_asked_twi
         await finish(another.kernel, realm.id, "0", "ACTIVE", by="")
     first = await finish(another.kernel, realm.id, content, "ACTIVE", by="")
     assert await finish(another.kernel, realm.id, content, "ACTIVE", by="") == first
+    with pytest.raises(Conflict, match="not filled from this export"):
+        await finish(another.kernel, realm.id, "0", "ACTIVE", by="")
     with pytest.raises(RealmNotFound, match="no unfinished import"):
         await finish(another.kernel, realm.id, content, "INACTIVE", by="")
+
+
+async def test_a_realm_that_was_never_imported_is_finished_by_no_export(another: Another) -> None:
+    """Though it is in the very state that is asked for."""
+    realm = await another.kernel.realms.create("plain")
+
+    for content in ("0", another.manifest.facts.content):
+        with pytest.raises(Conflict, match="not filled from this export"):
+            await finish(another.kernel, realm.id, content, "ACTIVE", by="")
 
 
 async def test_rows_go_nowhere_but_into_a_realm_that_is_loaded(another: Another) -> None:
