@@ -134,7 +134,7 @@ def _view(realm: Realm) -> ImportView:
 
 _ABOUT = ("management",)
 _READS = (BadRequest, Forbidden, MetalakeNotFound, RealmNotActive)
-_FILLS = (BadRequest, Forbidden, RealmNotFound, MetalakeNotFound, Conflict, Unsupported)
+_FILLS = (BadRequest, Forbidden, RealmNotFound, Conflict, Unsupported)
 
 ROUTES = (
     Route(
@@ -209,7 +209,7 @@ ROUTES = (
         "Clear away what an unfinished import left, by the name or the id of its metalake",
         _ABOUT,
         response=ImportView,
-        errors=_FILLS,
+        errors=(BadRequest, Forbidden, MetalakeNotFound, Conflict, Unsupported),
         rule=IMPORT_METALAKE,
         writes=True,
     ),
