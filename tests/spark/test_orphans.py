@@ -62,11 +62,16 @@ class Meanwhile(Report):
 
     @contextmanager
     def stage(
-        self, name: str, total: int | None = None, spark: SparkSession | None = None
+        self,
+        name: str,
+        total: int | None = None,
+        spark: SparkSession | None = None,
+        *,
+        is_announced: bool = False,
     ) -> Iterator[Stage]:
         if name == "look again":
             self._act()
-        with super().stage(name, total, spark) as stage:
+        with super().stage(name, total, spark, is_announced=is_announced) as stage:
             yield stage
 
 

@@ -31,7 +31,7 @@ def run(
     folder = options.folder.absolute()
     found = outlined(server, options.metalake)
     check_finished(found.realm)
-    with spark_session(spark, "export") as session:
+    with spark_session(spark, "export", report=report) as session:
         folders.prepare(folder)
         work = partial(write_pieces, server, found.id, folder)
         with report.stage("export", spark=session) as stage:

@@ -88,7 +88,9 @@ def run(
     reader, own = ChangeReader(server), OwnNames(options.catalog, schema)
     changes_name = TableName(options.catalog, schema, CHANGES)
     audit_name = TableName(options.catalog, schema, AUDIT)
-    with spark_session(spark, "history", server, options.catalog, iceberg=True) as session:
+    with spark_session(
+        spark, "history", server, options.catalog, iceberg=True, report=report
+    ) as session:
         changes_table = OnceTable(session, server, changes_name, history_changes.COLUMNS)
         changes_table.create("What was done, from the change log of Headgate")
         audit_table = OnceTable(session, server, audit_name, history_audit.COLUMNS)

@@ -47,7 +47,7 @@ def run(
     folder = options.folder.absolute()
     manifest = renamed(folders.load_manifest(folder), options.name)
     files = [msgspec.json.encode(file).decode() for file in manifest.files]
-    with spark_session(spark, "import") as session:
+    with spark_session(spark, "import", report=report) as session:
         with report.stage("check", total=len(files), spark=session) as stage:
             check_facts(manifest, spread(session, files, partial(check_files, folder))[0])
             stage.advance(files=len(files))

@@ -30,7 +30,7 @@ class Interruption:
         if self.has_come:  # it ends already, and that does not take long
             return
         self.has_come = True
-        _be_silent()
+        be_silent()
         threading.Thread(target=self._end, name="interruption", daemon=True).start()
         raise KeyboardInterrupt
 
@@ -68,7 +68,7 @@ def interruptible() -> Iterator[None]:
                 signal.signal(one, handler)
 
 
-def _be_silent() -> None:
+def be_silent() -> None:
     """All that is said from now on is about connections to a Spark that is not there any more."""
     logging.disable()
     sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  until the end

@@ -93,7 +93,7 @@ def run(
     check_page(options.html)
     catalogs, home = chosen([one.name for one in server.catalogs()], options)
     name = TableName(home, schema_levels(options.schema), TABLE)
-    with spark_session(spark, "inventory", server, home, iceberg=True) as session:
+    with spark_session(spark, "inventory", server, home, iceberg=True, report=report) as session:
         table = OnceTable(session, server, name, COLUMNS)
         table.create("What every table of the lake is like, a row for each run of the inventory")
         is_new = not _is_done(table, this)

@@ -152,7 +152,7 @@ def run(
     catalog = server.catalog(options.catalog)
     _check_storage(catalog, options)
     before_ms = (clock or SystemClock()).wall_ms() - options.older_than_ms
-    with spark_session(spark, "orphans") as session:
+    with spark_session(spark, "orphans", report=report) as session:
         return _Search(options, server, session, report).run(catalog, before_ms)
 
 
@@ -220,6 +220,7 @@ class _Search:
             for part in found.parts(ORPHANS_CHECKED_AT_ONCE):
                 orphans = checking.still(part, seen, roots)
                 if self._options.delete and orphans.num_rows:
+                    write.make_room(orphans)
                     orphans = remove(self._spark, terms.where, orphans)
                 else:
                     orphans = with_outcomes(orphans, None)

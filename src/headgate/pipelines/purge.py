@@ -23,6 +23,7 @@ from headgate.errors import (
 )
 from headgate.pipelines.purge_totals import Totals
 from headgate.pipelines.purge_work import PATH, Work, claim
+from headgate.pipelines.session import STARTING
 from headgate.purge.deleter import Deleter
 from headgate.purge.fence import new_fence
 from headgate.purge.job_states import State
@@ -158,6 +159,7 @@ class Purge:
         self._sizes = sizes
         self._report = report
         self._totals = Totals(sizes)
+        self._is_starting = False
 
     async def run(self, deleter: Callable[[Callable[[Roots], object]], Deleter]) -> JobDone:
         """Claim it and do it, if nobody else does."""
@@ -183,6 +185,9 @@ class Purge:
         return self._done(order.state, order.why)
 
     def _show(self, stage: Stage, progress: Progress) -> None:
+        if progress.phase == STARTING and not self._is_starting:
+            self._is_starting = True
+            self._report.say(f"{STARTING}…")
         files, size = self._totals.add(progress)
         stage.advance(files=files, bytes=size)
         stage.expect(self._totals.total, is_guess=True)

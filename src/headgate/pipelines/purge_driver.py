@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from headgate.pipelines.interruption import be_silent
 from headgate.pipelines.purge_executors import new_order
 from headgate.pipelines.purge_stages import SparkRemoval
 from headgate.pipelines.session import (
+    STARTING,
     SparkOptions,
     check_options,
     end_at_once,
@@ -21,6 +23,7 @@ from headgate.pipelines.session import (
 )
 from headgate.pipelines.signals import listen
 from headgate.purge import worker
+from headgate.purge.deleter import Progress
 from headgate.purge.removal import Removal
 from headgate.workers.serving import Job, live
 
@@ -60,8 +63,11 @@ class Driver:
         self, factory: bytes, asked: bytes, step: bytes, fence: bytes, options: bytes
     ) -> Iterator[bytes]:
         """One step of a task: progress, encoded."""
-        hands = partial(self._remover, options, factory, os.fsdecode(fence))
+        hands = partial(self._remover, factory, os.fsdecode(fence))
         self.has_failed = True
+        if self._spark is None:  # told apart: nothing is deleted for some time
+            for sign in worker.told(Progress(STARTING), lambda _tell, _check: self._start(options)):
+                yield msgspec.msgpack.encode(sign)
         yield from worker.delete(factory, asked, step, fence, hands)
         self.has_failed = False
 
@@ -71,7 +77,6 @@ class Driver:
 
     def _remover(
         self,
-        options: bytes,
         factory: bytes,
         fence: str,
         task: Task,
@@ -80,15 +85,14 @@ class Driver:
     ) -> Remover:
         order = new_order(task, needed, factory, fence)
         here = Removal(task, means, needed)
-        return SparkRemoval(self._session(options), order, here, means.check)
+        assert self._spark is not None
+        return SparkRemoval(self._spark, order, here, means.check)
 
-    def _session(self, options: bytes) -> SparkSession:
-        if self._spark is None:
-            wanted = msgspec.json.decode(options, type=SparkOptions)
-            if not wanted.remote:
-                wanted = msgspec.structs.replace(wanted, conf=LEAN | wanted.conf)
-            self._spark = self._sessions.enter_context(spark_session(wanted, NAME))
-        return self._spark
+    def _start(self, options: bytes) -> None:
+        wanted = msgspec.json.decode(options, type=SparkOptions)
+        if not wanted.remote:
+            wanted = msgspec.structs.replace(wanted, conf=LEAN | wanted.conf)
+        self._spark = self._sessions.enter_context(spark_session(wanted, NAME))
 
 
 def main() -> None:
@@ -102,6 +106,7 @@ def main() -> None:
 
 def _end() -> None:
     """Whoever started this process wants it to end, with its Spark, whatever both do."""
+    be_silent()
     try:
         end_at_once()
     finally:

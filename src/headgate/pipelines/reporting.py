@@ -104,9 +104,17 @@ class Report:
 
     @contextlib.contextmanager
     def stage(
-        self, name: str, total: int | None = None, spark: "SparkSession | None" = None
+        self,
+        name: str,
+        total: int | None = None,
+        spark: "SparkSession | None" = None,
+        *,
+        is_announced: bool = False,
     ) -> Iterator[Stage]:
-        """A step; with a session, the tasks that this thread starts on Spark are shown too."""
+        """A step; with a session, the tasks that this thread starts on Spark are shown too. One
+        that nobody expects is announced: where there is no bar, a line says that it begins."""
+        if is_announced and not self._is_drawn:
+            self.say(f"{name}…")
         stage = Stage(name, total, self._clock)
         context = _context(spark)
         if context is not None:
@@ -168,6 +176,10 @@ class Report:
         with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
             self._stream.write(text)
             self._stream.flush()
+
+
+QUIET = Report(is_quiet=True)
+"""For who wants to hear nothing."""
 
 
 def _context(spark: "SparkSession | None") -> "SparkContext | None":

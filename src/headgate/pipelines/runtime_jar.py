@@ -22,6 +22,7 @@ from headgate import __version__
 from headgate.errors import BadSetting, Corrupt, Unavailable
 from headgate.limits import JAR_SECONDS_MAX
 from headgate.pipelines.prerequisites import SPARK
+from headgate.pipelines.reporting import QUIET, Report, Stage
 
 CENTRAL = "https://repo1.maven.org/maven2"
 ICEBERG = "1.12.0"
@@ -66,7 +67,12 @@ AWS = Jar(
 
 
 def runtime_jars(
-    wanted: str = "", repository: str = "", *, s3: bool = False, home: Path | None = None
+    wanted: str = "",
+    repository: str = "",
+    *,
+    s3: bool = False,
+    home: Path | None = None,
+    report: Report = QUIET,
 ) -> list[Path]:
     """The jars to start Spark with: what is wanted, else Iceberg's runtime and what S3 needs.
 
@@ -75,7 +81,7 @@ def runtime_jars(
     home = home or Path.home()
     chosen = [_wanted(text.strip()) for text in wanted.split(",") if text.strip()]
     chosen = chosen or [RUNTIME, *([AWS] if s3 else [])]
-    return [_find(one, repository, home) if isinstance(one, Jar) else one for one in chosen]
+    return [_find(one, repository, home, report) if isinstance(one, Jar) else one for one in chosen]
 
 
 def _wanted(text: str) -> Path | Jar:
@@ -94,16 +100,17 @@ def _wanted(text: str) -> Path | Jar:
     return next((known for known in (RUNTIME, AWS) if known[:3] == jar[:3]), jar)
 
 
-def _find(jar: Jar, repository: str, home: Path) -> Path:
+def _find(jar: Jar, repository: str, home: Path, report: Report) -> Path:
     cached = platformdirs.user_cache_path("headgate") / "java" / jar.name
     for path in (cached, local_repository(home) / jar.path):
         if path.is_file() and (not jar.sha256 or _digest(path) == jar.sha256):
             return path
-    _download(jar, repository or mirror(home) or CENTRAL, cached)
+    with report.stage(f"downloading {jar.name}", is_announced=True) as stage:
+        _download(jar, repository or mirror(home) or CENTRAL, cached, stage)
     return cached
 
 
-def _download(jar: Jar, repository: str, target: Path) -> None:
+def _download(jar: Jar, repository: str, target: Path, stage: Stage) -> None:
     """Whole and right, or not at all; several may do so at once."""
     url = f"{repository.rstrip('/')}/{jar.path}"
     if not url.startswith(("https://", "http://")):
@@ -122,6 +129,7 @@ def _download(jar: Jar, repository: str, target: Path) -> None:
         with os.fdopen(handle, "wb") as file:
             for piece in _pieces(url):
                 file.write(piece)
+                stage.advance(bytes=len(piece))
         found = _digest(part)
         if jar.sha256 and found != jar.sha256:
             raise Corrupt(

@@ -33,6 +33,7 @@ from headgate.pipelines.prerequisites import (
     cores,
     is_local,
 )
+from headgate.pipelines.reporting import QUIET, Report
 from headgate.pipelines.runtime_jar import runtime_jars
 from headgate.pipelines.server import DELEGATION, VENDED, Server
 from headgate.pipelines.signals import listen_again
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 CATALOG_CLASS = "org.apache.iceberg.spark.SparkCatalog"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+STARTING = "starting Spark"
 LOOPBACK = "127.0.0.1"
 FOLDER = "headgate-spark-"  # followed by the driver's number
 PINNED = {
@@ -86,6 +88,7 @@ def spark_session(
     catalog: str = "",
     *,
     iceberg: bool = False,
+    report: Report = QUIET,
 ) -> Iterator["SparkSession"]:
     """A session for one pipeline, stopped in the end. Failures of Spark come out as ours.
 
@@ -104,7 +107,8 @@ def spark_session(
         elif running is not None:
             opened = nullcontext(_beside(running, options, iceberg=iceberg))
         else:
-            opened = _started(options, name, _jars(options, server, catalog) if iceberg else [])
+            jars = _jars(options, server, catalog, report) if iceberg else []
+            opened = _started(options, name, jars, report)
         with opened as session:
             if iceberg and server is not None and catalog:
                 _add(session, options, server, catalog)
@@ -172,19 +176,22 @@ def _add(session: "SparkSession", options: SparkOptions, server: Server, catalog
     add_catalog(session, ALIAS, server, catalog, own or {f"header.{DELEGATION}": VENDED})
 
 
-def _jars(options: SparkOptions, server: Server | None, catalog: str) -> list[Path]:
+def _jars(options: SparkOptions, server: Server | None, catalog: str, report: Report) -> list[Path]:
     location = server.catalog(catalog).location if server is not None and catalog else ""
     s3 = is_s3(location) or any(name.startswith("s3.") for name in options.storage)
-    return runtime_jars(options.jar, options.repository, s3=s3)
+    return runtime_jars(options.jar, options.repository, s3=s3, report=report)
 
 
 @contextmanager
-def _started(options: SparkOptions, name: str, jars: list[Path]) -> Iterator["SparkSession"]:
+def _started(
+    options: SparkOptions, name: str, jars: list[Path], report: Report
+) -> Iterator["SparkSession"]:
     """A JVM of our own, with all it writes in a folder that goes with it."""
     remove_left(Path(tempfile.gettempdir()))
     folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))
     try:
-        session = _start(options, name, settings(options, jars, folder), folder / "log")
+        with report.stage(f"{STARTING} on {options.master}", is_announced=True):
+            session = _start(options, name, settings(options, jars, folder), folder / "log")
         try:
             yield session
         except KeyboardInterrupt:

@@ -74,7 +74,7 @@ def run(
     order: Order, store: Store, spark: SparkOptions, report: Report, shares: int
 ) -> SweepSummary:
     """Sweep; `Conflict` if another sweep is under way."""
-    with spark_session(spark, "headgate sweep") as session:
+    with spark_session(spark, "headgate sweep", report=report) as session:
         return asyncio.run(_run(order, store, session, report, shares))
 
 

@@ -49,7 +49,7 @@ def run(
         with ExitStack() as stack:
             keeper = Keeper(
                 server,
-                _opening(stack, spark, server, catalog.name),
+                _opening(stack, spark, server, catalog.name, report),
                 _levels(server, catalog),
                 order=order,
                 report=report,
@@ -118,13 +118,14 @@ def _split(name: str) -> tuple[tuple[str, ...], str]:
 
 
 def _opening(
-    stack: ExitStack, options: SparkOptions, server: Server, catalog: str
+    stack: ExitStack, options: SparkOptions, server: Server, catalog: str, report: Report
 ) -> Callable[[], "SparkSession"]:
     """Starts a session when it is called first, and stops it with the stack."""
 
     @cache
     def session() -> "SparkSession":
-        return stack.enter_context(spark_session(options, "upkeep", server, catalog, iceberg=True))
+        opened = spark_session(options, "upkeep", server, catalog, iceberg=True, report=report)
+        return stack.enter_context(opened)
 
     return session
 

@@ -99,6 +99,18 @@ def test_news_come_while_it_goes_on(stream: io.StringIO, monkeypatch: pytest.Mon
     assert ("\x1b[K" in stream.getvalue()) == stream.isatty()
 
 
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["file", "terminal"])
+def test_what_nobody_expects_is_announced(stream: io.StringIO, clock: ManualClock) -> None:
+    """Where a bar would not show it at once."""
+    report = Report(stream=stream, clock=clock)
+    with report.stage("downloading a.jar", is_announced=True) as stage:
+        stage.advance(bytes=48_000_000)
+
+    said = stream.getvalue().replace(reporting.ERASE_LINE, "").splitlines()
+    first = [] if stream.isatty() else ["downloading a.jar…"]
+    assert said == [*first, "downloading a.jar  48.0 MB  0:00"]
+
+
 def test_for_scripts_there_is_nothing_but_the_end(clock: ManualClock) -> None:
     """The summary goes to whoever shows it."""
     stream, shown = io.StringIO(), list[msgspec.Struct]()

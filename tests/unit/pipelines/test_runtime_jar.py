@@ -1,6 +1,7 @@
 """Where the jar comes from."""
 
 import hashlib
+import io
 import stat
 from collections.abc import Iterator
 from functools import partial
@@ -13,6 +14,7 @@ import pytest
 
 from headgate.errors import BadSetting, Corrupt, Unavailable
 from headgate.pipelines import runtime_jar
+from headgate.pipelines.reporting import Report
 from headgate.pipelines.runtime_jar import AWS, RUNTIME, Jar, local_repository, mirror, runtime_jars
 from headgate.testing.private_server import free_port
 
@@ -75,6 +77,16 @@ def test_it_is_downloaded_once(machine: Machine) -> None:
     assert first.read_bytes() == CONTENT
     assert stat.S_IMODE(first.stat().st_mode) == 0o644
     assert list(first.parent.iterdir()) == [first]
+
+
+def test_that_it_is_downloaded_is_said(machine: Machine) -> None:
+    """It is large; what lies in the cache is not worth a word."""
+    stream = io.StringIO()
+    for _ in range(2):
+        runtime_jars("", machine.url, home=machine.home, report=Report(stream=stream))
+
+    name = f"downloading {RUNTIME.name}"
+    assert stream.getvalue().splitlines() == [f"{name}…", f"{name}  5 bytes  0:00"]
 
 
 def test_s3_needs_one_more(machine: Machine) -> None:

@@ -1,10 +1,16 @@
 """What a session is started with."""
 
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+
+from headgate.pipelines import session
+from headgate.pipelines.reporting import Report
 from headgate.pipelines.session import EXTENSIONS, SparkOptions, remove_left, settings
 
 
@@ -43,3 +49,14 @@ def test_folders_of_drivers_that_were_killed_go(tmp_path: Path) -> None:
     remove_left(tmp_path)
 
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted(names[1:])
+
+
+def test_that_spark_starts_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes seconds, and nothing else happens meanwhile."""
+    stream = io.StringIO()
+    monkeypatch.setattr(session, "_start", lambda *_: SimpleNamespace(stop=lambda: None))
+
+    with session._started(SparkOptions("local[3]"), "test", [], Report(stream=stream)):
+        said = stream.getvalue()
+
+    assert said.splitlines() == ["starting Spark on local[3]…", "starting Spark on local[3]  0:00"]
