@@ -76,14 +76,21 @@ Hands = Callable[["Task", Means, AbstractSet[int]], Remover]
 class Removal:
     """Deletes in this process, but not what is needed by others: hashes of folder and name."""
 
-    def __init__(self, task: Task, means: Means, needed: AbstractSet[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        task: Task,
+        means: Means,
+        needed: AbstractSet[int] = frozenset(),
+        content: Callable[[Walk], Iterator[Found]] = Walk.data,
+    ) -> None:
         self._means = means
         self._needed = needed
+        self._content = content
         self._threads = task.threads
         self._territory = Territory(task.roots, task.own, task.foreign)
 
     def data(self, walk: Walk, tell: Tell) -> None:
-        self.remove(walk.data(), tell)
+        self.remove(self._content(walk), tell)
 
     def files(self, kind: Kind, tell: Tell) -> None:
         self.remove(kind(), tell)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from queue import Empty, Full, Queue
 from threading import Event, Thread
@@ -17,6 +18,7 @@ from headgate.planning.files import open_files
 from headgate.purge.deleter import Progress, Task
 from headgate.purge.deleting import Files, Step, Tell, Tools
 from headgate.purge.fence import open_fence
+from headgate.purge.manifest_reader import content
 from headgate.purge.removal import Hands, Removal
 from headgate.purge.sizing import has_files, sizes
 from headgate.purge.surveying import shared_by
@@ -31,9 +33,9 @@ WAITING_MAX = 4  # progress that nobody has read yet: nothing more is deleted me
 
 
 def delete(
-    factory: bytes, asked: bytes, step: bytes, fence: bytes, hands: Hands = Removal
+    factory: bytes, asked: bytes, step: bytes, fence: bytes, hands: Hands | None = None
 ) -> Iterator[bytes]:
-    """One step of a task: progress, encoded."""
+    """One step of a task: progress, encoded. Without other hands it is done in this process."""
     task = msgspec.msgpack.decode(asked, type=Task)
     files = cast("Files", open_files(factory))
     clock = SystemClock()
@@ -44,10 +46,11 @@ def delete(
                 check()
                 opened.check()
 
-            if hands is Removal:  # others have machines, or cores, of their own
+            if hands is None:  # others have machines, or cores, of their own
                 step_back()
             check_both()
-            Step(step.decode(), task, Tools(files, clock, check_both, tell), hands).run()
+            own = partial(Removal, content=partial(content, factory))
+            Step(step.decode(), task, Tools(files, clock, check_both, tell), hands or own).run()
 
         for progress in told(Progress(step.decode()), work):
             yield msgspec.msgpack.encode(progress)

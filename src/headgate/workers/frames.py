@@ -4,7 +4,8 @@ A request is a list of parts. An answer is any number of items, and then one end
 """
 
 import struct
-from typing import BinaryIO
+from collections.abc import Sequence
+from typing import IO, BinaryIO
 
 import msgspec
 
@@ -39,6 +40,21 @@ def read_request(pipe: BinaryIO) -> list[bytes] | None:
     return parts
 
 
+def write_request(pipe: IO[bytes], parts: Sequence[bytes]) -> None:
+    """Ask for a job: its name and its arguments."""
+    pipe.write(PARTS.pack(len(parts)))
+    for part in parts:
+        pipe.write(PART.pack(len(part)))
+        pipe.write(part)
+    pipe.flush()
+
+
+def read_answer(pipe: IO[bytes]) -> tuple[bytes, bytes]:
+    """An item, or how it ended; EOFError if the worker is gone."""
+    kind, size = ANSWER.unpack(_exactly(pipe, ANSWER.size))
+    return kind, _exactly(pipe, size)
+
+
 def write_answer(pipe: BinaryIO, kind: bytes, payload: bytes = b"") -> None:
     """One item, or how it ended."""
     pipe.write(ANSWER.pack(kind, len(payload)))
@@ -46,7 +62,7 @@ def write_answer(pipe: BinaryIO, kind: bytes, payload: bytes = b"") -> None:
     pipe.flush()
 
 
-def _exactly(pipe: BinaryIO, size: int) -> bytes:
+def _exactly(pipe: IO[bytes], size: int) -> bytes:
     data = pipe.read(size)
     if len(data) < size:
         raise EOFError
