@@ -9,7 +9,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from headgate.errors import BadSetting
+from headgate.errors import BadSetting, Unavailable
 from headgate.pipelines.orphans import age_ms, check_age
 from headgate.pipelines.orphans_account import Account, NotDeleted, PlaceSum
 from headgate.pipelines.orphans_finding import schema
@@ -116,6 +116,76 @@ def test_a_report_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
 
     assert names_in(tmp_path) == [file.name]
     assert file.read_text() == "[]"
+
+
+def rows_in(file: Path) -> list[str]:
+    """The paths in a report of any format."""
+    if file.suffix == ".json":
+        return [row["path"] for row in json.loads(file.read_bytes())]
+    reader = {".parquet": pa.parquet.read_table, ".csv": pa.csv.read_csv}[file.suffix]
+    return list(reader(file)["path"].to_pylist())
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".json"])
+def test_what_was_written_before_the_disk_was_full_is_kept(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused before more is deleted, and says where the rest is; nothing is written over."""
+    file = tmp_path / f"orphans{suffix}"
+    deleted: list[str] = []
+
+    def delete(*paths: str) -> None:
+        with report_file(str(file)) as write, monkeypatch.context() as disk:
+            for path in paths:
+                write.make_room(orphans(path))
+                deleted.append(path)
+                write(with_outcomes(orphans(path), {}))
+                disk.setattr(Path, "write_bytes", _full)
+
+    for number in (1, 2):
+        with pytest.raises(Unavailable, match=rf"until then is in .*orphans\.part-{number}"):
+            delete(f"/w/{number}", "/w/other")
+
+    assert deleted == ["/w/1", "/w/2"]
+    assert names_in(tmp_path) == [f"orphans.part-1{suffix}", f"orphans.part-2{suffix}"]
+    assert [rows_in(tmp_path / name) for name in names_in(tmp_path)] == [["/w/1"], ["/w/2"]]
+
+
+def _full(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_report_for_which_there_was_no_room_at_all_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And says no more than that."""
+    monkeypatch.setattr(Path, "write_bytes", _full)
+    with (
+        pytest.raises(Unavailable, match=r"No space left on device\. Make room and run it again$"),
+        report_file(str(tmp_path / "orphans.csv")) as write,
+    ):
+        write.make_room(orphans("/w/a"))
+
+    assert names_in(tmp_path) == []
+
+
+def test_what_was_written_before_a_run_failed_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever made it fail."""
+    file = tmp_path / "orphans.parquet"
+
+    def fail() -> None:
+        with report_file(str(file)) as write:
+            write(with_outcomes(orphans("/w/a"), {}))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+    assert names_in(tmp_path) == ["orphans.part-1.parquet"]
+    assert rows_in(tmp_path / "orphans.part-1.parquet") == ["/w/a"]
+    assert "what was written until then is in" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["orphans.txt", "orphans", "no/such/folder/orphans.csv"])
