@@ -1,5 +1,15 @@
-"""`python -m headgate`: the same as the `headgate` command."""
+"""`python -m headgate`, and the `headgate` command itself: who interrupts it while it is loaded is
+answered as later."""
 
-from headgate.cli.main import main
+import os
+import sys
 
-main()
+try:
+    from headgate.cli.main import main
+except KeyboardInterrupt:
+    sys.stderr.write("headgate: interrupted\n")
+    sys.stderr.flush()
+    os._exit(1)
+
+if __name__ == "__main__":
+    main()

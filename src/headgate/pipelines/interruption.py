@@ -1,12 +1,13 @@
 """SIGINT and SIGTERM while a pipeline runs: all of it ends soon, and says nothing meanwhile."""
 
+import atexit
 import logging
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from headgate.limits import INTERRUPTED_SECONDS_MAX
@@ -30,6 +31,7 @@ class Interruption:
         if self.has_come:  # it ends already, and that does not take long
             return
         self.has_come = True
+        atexit.register(_exit)
         be_silent()
         threading.Thread(target=self._end, name="interruption", daemon=True).start()
         raise KeyboardInterrupt
@@ -66,6 +68,13 @@ def interruptible() -> Iterator[None]:
         else:
             for one, handler in before.items():
                 signal.signal(one, handler)
+
+
+def _exit() -> None:
+    """With our code: Python ends with another one if the interruption met certain imports."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os._exit(FAILED)
 
 
 def be_silent() -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -311,3 +312,21 @@ def test_an_id_that_is_none_is_refused_with_what_one_looks_like(capsys: Capture)
     assert run(["log", "--since", "abc"]) == 2
 
     assert "'abc' is no id of a commit; `headgate log` shows them" in capsys.readouterr().err
+
+
+def test_who_interrupts_it_while_it_is_loaded_is_answered_as_later() -> None:
+    """With one line and not with a trace."""
+    program = """
+import runpy, sys
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == "headgate.cli.main":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("headgate", run_name="__main__")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "headgate: interrupted\n")
