@@ -16,7 +16,8 @@ from headgate.pipelines.fixtures.places import Place, local_path
 from headgate.pipelines.fixtures.table import make_table
 
 NAMESPACE = "dropped"
-WORKER = "headgate.purge.worker"
+WORKERS = ("headgate.purge.worker", "headgate.purge.manifest_worker")
+"""Who deletes, and who reads for it."""
 POLL_SECONDS = 0.01
 LOOK_SECONDS = 0.5  # a look at all processes costs something, and what counts is their peak
 GONE_SECONDS_MAX = 900.0
@@ -59,11 +60,16 @@ def drop(server: Server, target: Target) -> float:
 
 
 class Watch:
-    """Sees how much memory the workers of a server take."""
+    """Sees how much memory a worker of a server takes, with the one that reads for it."""
 
     def __init__(self, pid: int) -> None:
         self._server = psutil.Process(pid)
-        self.peak_bytes = 0
+        self._peaks = dict.fromkeys(WORKERS, 0)
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most that each of both has taken so far."""
+        return sum(self._peaks.values())
 
     def wait_until_gone(self, targets: Sequence[Target]) -> float:
         """Look often until the last file of each is gone; the seconds that it took."""
@@ -83,11 +89,10 @@ class Watch:
         return took
 
     def _look(self) -> None:
-        """What workers there are now, and the most that each has taken so far."""
         for process in self._server.children(recursive=True):
             with contextlib.suppress(psutil.Error, OSError):
-                if WORKER in process.cmdline():
-                    self.peak_bytes = max(self.peak_bytes, _peak_bytes(process))
+                for name in self._peaks.keys() & set(process.cmdline()):
+                    self._peaks[name] = max(self._peaks[name], _peak_bytes(process))
 
 
 def _peak_bytes(process: psutil.Process) -> int:
