@@ -305,6 +305,7 @@ ORPHANS_BROADCAST_FILES_MAX = 2_000_000  # known to each executor: some 24 bytes
 ORPHANS_COLLECTED_BYTES_MAX = 64 << 20  # of orphans that come to the driver at once
 ORPHANS_ROWS_AT_ONCE = 10_000  # that an executor gives back
 ORPHANS_CHECKED_AT_ONCE = 100_000  # between two looks at the catalog
+ORPHANS_LOOKS_MAX = 5  # at names that change, before what may be theirs is kept
 ORPHANS_FAILURES_SHOWN = 100  # in a summary
 
 assert PAGE_MERGED_BYTES_MAX > 2 * PAGE_MERGE_BELOW_BYTES

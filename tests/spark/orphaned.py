@@ -67,6 +67,12 @@ class Lake:
         flag = "true" if purge else "false"
         self.catalog.ask("DELETE", f"{made.path}?purgeRequested={flag}")
 
+    def rename(self, namespace: str, name: str, to: str) -> None:
+        """A table gets another name; its files stay where they are."""
+        source, destination = ({"namespace": [namespace], "name": one} for one in (name, to))
+        body = {"source": source, "destination": destination}
+        self.catalog.ask("POST", "/tables/rename", body)
+
     def refer(self, made: Made, path: str) -> None:
         """A commit, after which a table refers to this file."""
         metadata = json.loads(self.catalog.ask("GET", made.path))["metadata"]

@@ -1,6 +1,7 @@
 """`headgate pipeline orphans` on real files and on a real S3 server, with Spark."""
 
 import http.client
+import itertools
 import json
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from headgate.cli.pipeline import pipeline
 from headgate.clock import Clock, SystemClock
 from headgate.errors import BadSetting, Forbidden, HeadgateError
 from headgate.pipelines.fixtures.places import ObjectPlace
+from headgate.pipelines.names import TableName
 from headgate.pipelines.orphans import OrphansOptions, OrphansSummary, run
 from headgate.pipelines.reporting import Report, Stage
 from headgate.pipelines.server import Server
@@ -170,6 +172,35 @@ def test_what_is_committed_or_dropped_meanwhile_is_no_orphan(
 
     assert paths_in(report) == {orphan}
     assert found.orphans == 1
+
+
+@pytest.mark.parametrize("renames", [2, 1_000])
+def test_a_table_that_gets_another_name_at_every_look_keeps_its_files(
+    lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, renames: int
+) -> None:
+    """Right after its name was listed. If that does not end, whatever may be its own is kept."""
+    space = f"moving{renames}"
+    lake.make(space, "t0")
+    planted = plant([lake.warehouse / space / "nobody's.parquet"])
+    lake.age()
+    kept = lake.files() - planted
+    names = (f"t{number}" for number in itertools.count())
+    tables, left = Server.tables, iter(range(renames))
+    now = [next(names)]
+
+    def renaming(self: Server, catalog: str) -> list[TableName]:
+        listed = list(tables(self, catalog))
+        if next(left, None) is not None:
+            before, now[0] = now[0], next(names)
+            lake.rename(space, before, now[0])
+        return listed
+
+    monkeypatch.setattr(Server, "tables", renaming)
+    below = (str(lake.warehouse / space),)
+    deleted = search(lake.server, OrphansOptions("main", below=below, delete=True))
+
+    assert kept <= lake.files()
+    assert deleted.deleted == (1 if renames == 2 else 0)
 
 
 def test_objects_are_found_and_deleted_in_s3(

@@ -8,12 +8,15 @@ committed later than that was written by somebody who took longer than the age t
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from headgate.limits import ORPHANS_LOOKS_MAX
 from headgate.pipelines.orphans_places import Owner, Places
-from headgate.pipelines.orphans_references import find_references
+from headgate.pipelines.orphans_references import References, find_references
 from headgate.pipelines.orphans_subjects import PURGE, State, States, Subject
 from headgate.pipelines.orphans_survey import doubt_of, owners_of, subjects_of
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from headgate.storage.options import StorageOptions
 
 WENT = "it was dropped or renamed meanwhile"
+UNSETTLED = "it may belong to a table that gets another name all the time"
 
 
 class Seen(NamedTuple):
@@ -71,6 +75,27 @@ class Seen(NamedTuple):
         return seen.metadata_location if seen else ""
 
 
+@dataclass
+class Look:
+    """What a catalog has at a later look; what did not change tells nothing else."""
+
+    subjects: list[Subject] = field(default_factory=list)
+    states: dict[tuple[str, ...], State] = field(default_factory=dict)
+    references: list[References] = field(default_factory=list)
+    is_settled: bool = False
+    """Whether nothing can have been missed because its name changed meanwhile."""
+
+    def hashes(self) -> DataFrame:
+        """Of all files that what changed refers to."""
+        first, *more = (one.hashes for one in self.references)
+        return reduce(lambda one, other: one.union(other), more, first)
+
+    def let_go(self) -> None:
+        """Nobody needs it any more."""
+        for one in self.references:
+            one.let_go()
+
+
 class Checking:
     """Takes away from orphans what is none by now."""
 
@@ -87,18 +112,37 @@ class Checking:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        now = subjects_of(self._server, self._catalog)
-        again = find_references(self._spark, self._server, self._options, seen.again(now))
+        look = self._look(seen)
         try:
             keys = orphans["key"]
-            if any(not state.is_same for state in again.states.values()):
-                keys = self._without(orphans, again.hashes)
-            doubt = doubt_of(now, seen.merged(now, again.states))
-            places = Places(roots, seen.owners(now, again.states), doubt)
+            if any(not state.is_same for state in look.states.values()):
+                keys = self._without(orphans, look.hashes())
+            doubt = doubt_of(look.subjects, seen.merged(look.subjects, look.states))
+            owners = seen.owners(look.subjects, look.states)
+            places = Places(roots, owners, doubt or ("" if look.is_settled else UNSETTLED))
             left = [key for key in keys.to_pylist() if not _is_kept(places, key)]
             return orphans.filter(pc.is_in(orphans["key"], pa.array(left, pa.string())))
         finally:
-            again.let_go()
+            look.let_go()
+
+    def _look(self, seen: Seen) -> Look:
+        """All that the catalog has now. Names change while they are listed, and before what they
+        name is loaded: so they are listed until none of those that came new is gone."""
+        look = Look()
+        for number in range(ORPHANS_LOOKS_MAX):
+            now = subjects_of(self._server, self._catalog)
+            look.subjects = list({one.identity: one for one in (*look.subjects, *now)}.values())
+            new = [one for one in seen.again(now) if one.identity not in look.states]
+            if not new:
+                look.is_settled = True
+                break
+            found = find_references(self._spark, self._server, self._options, new)
+            look.references.append(found)
+            look.states |= found.states
+            look.is_settled = len(found.states) == len(new)
+            if number and look.is_settled:
+                break
+        return look
 
     def _without(self, orphans: pa.Table, hashes: DataFrame) -> pa.ChunkedArray:
         from pyspark.sql.functions import xxhash64
