@@ -154,6 +154,36 @@ def test_a_session_of_its_own_says_nothing_and_leaves_nothing(
     assert list(tmp_path.glob("headgate-spark-*")) == []
 
 
+def test_secrets_are_in_no_log(server: HeadgateServer, tmp_path: Path) -> None:
+    """Neither in events of Spark, which clusters keep for long, nor in what `--debug` shows."""
+    events = tmp_path / "events"
+    events.mkdir()
+    logged = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{events}"}
+    names = ("s3.secret-access-key", "s3.session-token", "gcs.service-account-key")
+    options = msgspec.structs.replace(
+        SMALL,
+        conf={**SMALL.conf, **logged, "spark.eventLog.compress": "false"},
+        storage=dict.fromkeys((*names, "azure.account-key"), "plain-text"),
+        debug=True,
+    )
+    text = f"""
+    import logging
+    logging.basicConfig(level=logging.DEBUG)
+    server = Server({server.url!r}, token="plain-text")
+    with spark_session(options, "test", server, "main", iceberg=True) as spark:
+        assert spark.conf.get("spark.sql.catalog.hg.s3.session-token") == "plain-text"
+        spark.sql("CREATE NAMESPACE hg.secret")
+        spark.sql("CREATE TABLE hg.secret.t AS SELECT 1 AS id")
+        spark.sql("SELECT * FROM hg.secret.t").collect()
+    """
+    done = program(tmp_path, options, text)
+    kept = [file.read_text() for file in events.rglob("events_*")]
+
+    assert done.returncode == 0, done.stderr
+    assert any("hg.secret.t" in file for file in kept)
+    assert not any("plain-text" in file for file in (*kept, done.stdout, done.stderr))
+
+
 def test_a_spark_that_does_not_start_says_why(tmp_path: Path) -> None:
     """In one line, out of all that Java writes."""
     done = program(

@@ -3,6 +3,7 @@ is looked at before it starts."""
 
 import logging
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -48,9 +49,11 @@ EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 STARTING = "starting Spark"
 LOOPBACK = "127.0.0.1"
 FOLDER = "headgate-spark-"  # followed by the driver's number
+SENSITIVE = "(?i)secret|password|token|(access|account)[.-]?key|authorization|credential"
+HIDDEN = "-"  # for as long as a session does not know it
 PINNED = {
     "spark.log.level": "ERROR",
-    "spark.redaction.regex": "(?i)secret|password|token|access[.-]?key|authorization",
+    "spark.redaction.regex": SENSITIVE,
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -101,6 +104,9 @@ def spark_session(
     if running is None:
         check_options(options)
     opened: AbstractContextManager[SparkSession]
+    known: dict[str, str] = {}
+    if iceberg and server is not None and catalog:
+        known = catalog_properties(server, catalog, _keys(options))
     with translated():
         if options.remote:
             opened = _connected(options)
@@ -108,10 +114,10 @@ def spark_session(
             opened = nullcontext(_beside(running, options, iceberg=iceberg))
         else:
             jars = _jars(options, server, catalog, report) if iceberg else []
-            opened = _started(options, name, jars, report)
+            opened = _started(_announced(options, known), name, jars, report)
         with opened as session:
-            if iceberg and server is not None and catalog:
-                _add(session, options, server, catalog)
+            if known:
+                set_catalog(session, ALIAS, known)
             yield session
 
 
@@ -129,8 +135,13 @@ def check_options(options: SparkOptions) -> None:
 def add_catalog(
     session: "SparkSession", name: str, server: Server, catalog: str, more: Mapping[str, str]
 ) -> None:
-    """Let a session know a server's catalog, as whoever the server is asked by; purges are left to
-    the server, and nothing is served from memory."""
+    """Let a session know a server's catalog."""
+    set_catalog(session, name, catalog_properties(server, catalog, more))
+
+
+def catalog_properties(server: Server, catalog: str, more: Mapping[str, str]) -> dict[str, str]:
+    """A server's catalog, as whoever the server is asked by; purges are left to the server, and
+    nothing is served from memory."""
     properties = {
         "uri": server.iceberg_url,
         "warehouse": server.warehouse(catalog),
@@ -140,7 +151,7 @@ def add_catalog(
     }
     if server.authorization:
         properties["header.Authorization"] = server.authorization
-    set_catalog(session, name, {**properties, **more})
+    return {**properties, **more}
 
 
 def set_catalog(session: "SparkSession", name: str, properties: Mapping[str, str]) -> None:
@@ -170,10 +181,16 @@ def settings(options: SparkOptions, jars: list[Path], folder: Path) -> dict[str,
     return chosen | options.conf
 
 
-def _add(session: "SparkSession", options: SparkOptions, server: Server, catalog: str) -> None:
-    """The catalog, with keys to its files: the caller's own, or those that the server gives."""
-    own = iceberg_properties(options.storage)
-    add_catalog(session, ALIAS, server, catalog, own or {f"header.{DELEGATION}": VENDED})
+def _keys(options: SparkOptions) -> dict[str, str]:
+    """Keys to files: the caller's own, or those that the server gives."""
+    return iceberg_properties(options.storage) or {f"header.{DELEGATION}": VENDED}
+
+
+def _announced(options: SparkOptions, known: Mapping[str, str]) -> SparkOptions:
+    """With the names of secrets that a session will know. Spark writes what it is told later into
+    its event log as it is, unless it was started with something of that name."""
+    names = (f"spark.sql.catalog.{ALIAS}.{name}" for name in known if re.search(SENSITIVE, name))
+    return msgspec.structs.replace(options, conf=dict.fromkeys(names, HIDDEN) | options.conf)
 
 
 def _jars(options: SparkOptions, server: Server | None, catalog: str, report: Report) -> list[Path]:
@@ -227,6 +244,7 @@ def _start(options: SparkOptions, name: str, conf: dict[str, str], log: Path) ->
     if is_local(options.master):
         os.environ["SPARK_LOCAL_IP"] = LOOPBACK  # else Spark looks for an address of its own
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it would show all that Spark is told
     told = SparkConf().setMaster(options.master).setAppName(f"headgate {name}")
     told.setAll(list(conf.items()))
     timer = threading.Timer(SPARK_START_SECONDS_MAX, end_machine)
