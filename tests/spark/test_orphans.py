@@ -22,6 +22,7 @@ from headgate.errors import BadSetting, Forbidden, HeadgateError
 from headgate.pipelines.fixtures.places import ObjectPlace
 from headgate.pipelines.names import TableName
 from headgate.pipelines.orphans import OrphansOptions, OrphansSummary, run
+from headgate.pipelines.orphans_checking import UNSETTLED
 from headgate.pipelines.reporting import Report, Stage
 from headgate.pipelines.server import Server
 from headgate.pipelines.session import SparkOptions
@@ -201,6 +202,7 @@ def test_a_table_that_gets_another_name_at_every_look_keeps_its_files(
 
     assert kept <= lake.files()
     assert deleted.deleted == (1 if renames == 2 else 0)
+    assert (UNSETTLED in {one.why for one in deleted.left_out}) == (renames != 2)
 
 
 def test_objects_are_found_and_deleted_in_s3(

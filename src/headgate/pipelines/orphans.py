@@ -186,7 +186,7 @@ class _Search:
             spared = self._find(terms, references, roots, found)
             references.let_go()
             account = self._settle(terms, seen, roots, found)
-        owners += [Owner(root, kept=doubt) for root in roots]
+        owners += [Owner(root, kept=doubt or account.doubt) for root in roots]
         return self._summary(account, terms, roots, spared, owners)
 
     def _find(
@@ -227,6 +227,7 @@ class _Search:
                 account.add(orphans)
                 write(orphans)
                 stage.advance(files=part.num_rows)
+        account.doubt = checking.doubt
         return account
 
     def _summary(

@@ -40,6 +40,8 @@ class Account:
         self._places: dict[tuple[str, str], PlaceSum] = {}
         self.failures: list[NotDeleted] = []
         """The first ones."""
+        self.doubt = ""
+        """Why there are no more in nobody's place; empty if it is known of all."""
 
     @property
     def places(self) -> list[PlaceSum]:

@@ -106,6 +106,8 @@ class Checking:
         self._server = server
         self._catalog = catalog
         self._options = options
+        self.doubt = ""
+        """Why what lies in nobody's place was kept; empty if it was not."""
 
     def still(self, orphans: pa.Table, seen: Seen, roots: Sequence[str]) -> pa.Table:
         """Those of these that nobody refers to now either."""
@@ -119,7 +121,9 @@ class Checking:
                 keys = self._without(orphans, look.hashes())
             doubt = doubt_of(look.subjects, seen.merged(look.subjects, look.states))
             owners = seen.owners(look.subjects, look.states)
-            places = Places(roots, owners, doubt or ("" if look.is_settled else UNSETTLED))
+            doubt = doubt or ("" if look.is_settled else UNSETTLED)
+            self.doubt = doubt or self.doubt
+            places = Places(roots, owners, doubt)
             left = [key for key in keys.to_pylist() if not _is_kept(places, key)]
             return orphans.filter(pc.is_in(orphans["key"], pa.array(left, pa.string())))
         finally:
