@@ -15,6 +15,7 @@ import pytest
 from headgate.pipelines.fixtures.catalog import Catalog
 from headgate.pipelines.fixtures.table import make_table
 from headgate.testing.headgate_server import HeadgateServer, environment
+from tests.conftest import FULL
 from tests.spark.purging import CONF, sets
 
 LINE = "headgate: interrupted\n"
@@ -93,8 +94,12 @@ def is_task(line: list[str]) -> bool:
     return "pyspark.daemon" in line
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("when", [is_script, is_machine, is_task])
+MOMENTS = [(is_script, signal.SIGINT), (is_machine, signal.SIGTERM), (is_task, signal.SIGINT)]
+if FULL:
+    MOMENTS += [(is_script, signal.SIGTERM), (is_machine, signal.SIGINT), (is_task, signal.SIGTERM)]
+
+
+@pytest.mark.parametrize(("when", "number"), MOMENTS)
 def test_an_interrupted_pipeline_says_so_and_leaves_nothing(
     tmp_path: Path, when: Callable[[list[str]], bool], number: int
 ) -> None:
@@ -106,7 +111,7 @@ def test_an_interrupted_pipeline_says_so_and_leaves_nothing(
     assert started.interrupted(number) == (1, LINE)
 
 
-@pytest.mark.parametrize("when", [is_script, is_task])
+@pytest.mark.parametrize("when", [is_script, is_task] if FULL else [is_task])
 def test_an_interrupted_purge_leaves_no_driver(
     tmp_path: Path, when: Callable[[list[str]], bool]
 ) -> None:

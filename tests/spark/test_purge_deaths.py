@@ -34,19 +34,22 @@ from tests.unit.purge.dropped import files_below as names_below
 # pyspark leaves the socket of each result to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 
-FILES = 20_000
+FILES = 40_000
 """Enough to be killed in the middle."""
 
 
-def when_first_deleted(folder: Path, kill: Callable[[], object]) -> threading.Thread:
-    """Do something as soon as a file of a folder is gone."""
-    before = folder.stat().st_mtime_ns
+def when_first_deleted(data: Path, kill: Callable[[], object]) -> threading.Thread:
+    """Do something as soon as a file in a folder, or below it, is gone."""
+    before = {path: path.stat().st_mtime_ns for path in [data, *data.rglob("*")] if path.is_dir()}
+
+    def is_untouched() -> bool:
+        return all(path.stat().st_mtime_ns == time for path, time in before.items())
 
     def watch() -> None:
         with contextlib.suppress(FileNotFoundError):
-            while folder.stat().st_mtime_ns == before:
+            while is_untouched():
                 pass
-            kill()
+        kill()
 
     thread = threading.Thread(target=watch)
     thread.start()
@@ -79,7 +82,6 @@ def test_a_driver_that_is_killed_is_followed_by_another(purging: HeadgateServer)
     catalog = Catalog(purging.iceberg_url, warehouse=f"{lake.metalake}.{lake.catalog}")
     made = make_table(catalog, ("shop", "large"), FILES)
     folder = local_path(made.location)
-    first = next(path for path in (folder / "data").rglob("*") if path.is_file()).parent
     left: list[int] = []
 
     def kill() -> None:
@@ -87,7 +89,7 @@ def test_a_driver_that_is_killed_is_followed_by_another(purging: HeadgateServer)
             os.kill(driver.pid, signal.SIGKILL)
         left.append(len(files_below(folder)))
 
-    killing = when_first_deleted(first, kill)
+    killing = when_first_deleted(folder / "data", kill)
     lake.drop("large")
     job = wait_for(lake, "large", State.SUCCEEDED, attempts=2)
     killing.join()
@@ -111,7 +113,6 @@ def test_a_program_that_is_killed_is_run_again(tmp_path: Path) -> None:
         catalog = Catalog(server.iceberg_url, warehouse="main")
         made = make_table(catalog, ("shop", "large"), FILES)
         folder = local_path(made.location)
-        first = next(path for path in (folder / "data").rglob("*") if path.is_file()).parent
         catalog.ask("DELETE", f"{made.path}?purgeRequested=true")
         program = subprocess.Popen(command(server), env=environment(), stdout=subprocess.DEVNULL)
         below: list[psutil.Process] = []
@@ -120,7 +121,7 @@ def test_a_program_that_is_killed_is_run_again(tmp_path: Path) -> None:
             below.extend(psutil.Process(program.pid).children(recursive=True))
             program.kill()
 
-        when_first_deleted(first, kill).join()
+        when_first_deleted(folder / "data", kill).join()
         code = program.wait()
         assert in_the_end(lambda: jobs(server, State.PENDING) == 1, 60.0), server.said()
         left = len(files_below(folder))
