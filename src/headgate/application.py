@@ -11,7 +11,13 @@ import msgspec
 from headgate import __version__
 from headgate.access.rules import Rule
 from headgate.authentication import Authentication, open_authentication, shown_methods
-from headgate.background import Background, cut_logs, open_background, open_maintenance
+from headgate.background import (
+    Background,
+    cut_logs,
+    open_background,
+    open_enquiries,
+    open_maintenance,
+)
 from headgate.catalog import outsiders
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import bootstrap
@@ -39,6 +45,7 @@ from headgate.http.iceberg.service import Service
 from headgate.http.kernel_measures import kernel_samples, lake_samples, polling_samples
 from headgate.http.management.changes import ChangeServices, change_surface
 from headgate.http.management.database_file import file_check
+from headgate.http.management.file_references import ReferenceServices, reference_surface
 from headgate.http.management.job_work import WorkServices, work_surface
 from headgate.http.management.jobs import JobServices, job_surface
 from headgate.http.management.maintenance import MaintenanceServices, maintenance_surface
@@ -148,7 +155,9 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             jobs = _jobs(settings, service, inspector, background)
             work = _work(settings, service, inspector, background)
             sweeps = _sweeps(settings, service, measures, stack)
-            others = [reports, revocation, changes, jobs, work, sweeps, _exports(settings, service)]
+            references = _references(settings, service, background, stack)
+            exports = _exports(settings, service)
+            others = [reports, revocation, changes, jobs, work, references, sweeps, exports]
             purges = PurgeMeasures(inspector, clock, background and background.stages.counters)
             measures.add_source(purges.samples)
             services = Management(
@@ -277,6 +286,14 @@ def _work(
     outwork, sizer, clock = background.outwork, background.sizer, background.stages.kernel.clock
     keys = settings[AUTHORIZATION_ENABLED] or settings[SPARK_KEYS]
     return work_surface(WorkServices(inspector, outwork, sizer, storage, keys, clock, admit))
+
+
+def _references(
+    settings: Settings, service: Service, background: Background | None, stack: AsyncExitStack
+) -> Surface:
+    """Which files tables of other catalogs need, for those who look for orphans."""
+    enquiries = open_enquiries(settings, service.lake.kernel, background, stack)
+    return reference_surface(ReferenceServices(service.lake, enquiries, service.authenticate))
 
 
 def _sweeps(

@@ -24,11 +24,13 @@ from headgate.maintenance.service import Maintenance, Terms
 from headgate.purge.claims import Claims
 from headgate.purge.deleter import WORKER, Deleter, Deleting
 from headgate.purge.draining import Draining
+from headgate.purge.enquiries import Enquiries
 from headgate.purge.fence import clear_fences
 from headgate.purge.jobs import JobTerms
 from headgate.purge.outwork import Outwork
 from headgate.purge.purgers import PurgerContext
 from headgate.purge.queue import Queue
+from headgate.purge.referrers import Referrers
 from headgate.purge.running import BUILT_IN, WITH_SPARK, Runner
 from headgate.purge.selection import SPARK, Selection
 from headgate.purge.service import AT_LEISURE, PurgeService
@@ -41,6 +43,7 @@ from headgate.purge.witness import Witnessed
 from headgate.purge.workers import Workers
 from headgate.server_settings import storage_options
 from headgate.settings import purge_jobs as names
+from headgate.settings.catalogs import CATALOGS_SHARE_FILES
 from headgate.settings.maintenance import (
     MAINTENANCE_ENABLED,
     MAINTENANCE_GRACE,
@@ -99,8 +102,7 @@ async def open_background(
         stack.push_async_callback(third_party.close)
     pool = WorkerPool(WORKER, PoolOptions(workers=terms.worker_threads))
     stack.push_async_callback(pool.close)
-    surveys = WorkerPool(WORKER, PoolOptions(workers=1, idle_seconds=SURVEYED_SECONDS))
-    stack.push_async_callback(surveys.close)
+    surveys = _surveys(stack)
     files_below = partial(WorkerFiles, storage_options(settings))
     sizer, deleter = Sizer(surveys, files_below), Deleter(pool, files_below)
     children = Children(deleter, Surveyor(surveys, files_below))
@@ -121,6 +123,28 @@ async def open_background(
     stack.push_async_callback(outwork.close)
     service = PurgeService(workers, promised)
     return Background(service, workers, stages, queue, outwork, sizer)
+
+
+def open_enquiries(
+    settings: Settings, kernel: Kernel, background: Background | None, stack: AsyncExitStack
+) -> Enquiries:
+    """What tells which files other catalogs need, also on a server that purges nothing; it ends
+    with the stack."""
+    if background is not None:
+        referrers = background.stages.referrers
+    else:
+        surveyor = Surveyor(_surveys(stack), partial(WorkerFiles, storage_options(settings)))
+        referrers = Referrers(kernel, surveyor, across_catalogs=settings[CATALOGS_SHARE_FILES])
+    enquiries = Enquiries(referrers)
+    stack.push_async_callback(enquiries.close)
+    return enquiries
+
+
+def _surveys(stack: AsyncExitStack) -> WorkerPool:
+    """A child that reads what tables refer to; it ends with the stack."""
+    surveys = WorkerPool(WORKER, PoolOptions(workers=1, idle_seconds=SURVEYED_SECONDS))
+    stack.push_async_callback(surveys.close)
+    return surveys
 
 
 async def _driver(
@@ -194,6 +218,7 @@ def job_terms(settings: Settings) -> JobTerms:
         backoff_base_ms=base_ms,
         backoff_max_ms=max_ms,
         completed_retention_hours=settings[names.PURGE_RETENTION],
+        across_catalogs=settings[CATALOGS_SHARE_FILES],
     )
 
 

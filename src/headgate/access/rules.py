@@ -118,6 +118,8 @@ CREATE_CATALOG = _rule("createCatalog", T.METALAKE, _LAKE_OWNER, may(Right.CREAT
 LOAD_CATALOG = _rule("loadCatalog", T.CATALOG, _TOP_OWNERS, may(Right.USE_CATALOG))
 ALTER_CATALOG = _rule("alterCatalog", T.CATALOG, _TOP_OWNERS)
 DROP_CATALOG = _rule("dropCatalog", T.CATALOG, _TOP_OWNERS)
+READ_REFERENCES = _rule("readReferences", T.CATALOG, _TOP_OWNERS)
+"""Hear which files of a catalog tables of others need, whoever owns these."""
 
 CREATE_SCHEMA = _rule(
     "createSchema",

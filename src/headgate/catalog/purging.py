@@ -12,11 +12,12 @@ import msgspec
 from headgate.catalog.calls import Call
 from headgate.catalog.entities import Entry, TableEntity
 from headgate.catalog.naming import Readable
-from headgate.catalog.openings import Opened
+from headgate.catalog.openings import Opened, head_pointer
 from headgate.catalog.reservations import held_by, is_vacant, release, reserve, reserve_among
 from headgate.catalog.stored_names import LOCATIONS
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import look
+from headgate.kernel.records import PointerKey
 from headgate.model.locations import ancestors, is_within
 from headgate.model.names import Identifier
 
@@ -78,6 +79,11 @@ class LiveJob(NamedTuple):
     job: PurgeJob
     roots: tuple[str, ...]
     """Where files of its catalog may lie."""
+
+    @property
+    def head(self) -> PointerKey:
+        """The pointer of its catalog."""
+        return PointerKey(self.realm, head_pointer(self.catalog))
 
 
 _decoder = msgspec.msgpack.Decoder(PurgeJob)

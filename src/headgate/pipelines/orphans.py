@@ -1,8 +1,8 @@
-"""Files that lie in the places of a catalog and that nothing in it refers to: found, and deleted if
-that is wanted.
+"""Files that lie in the places of a catalog and that nothing refers to: found, and deleted if that
+is wanted.
 
-A listing by executors meets everything that tables, views and purges lead to. What is left, and is
-old enough, are orphans. Whatever is in doubt is none.
+A listing by executors meets everything that tables, views and purges lead to. What is left, is old
+enough, and no table of another catalog needs, are orphans. Whatever is in doubt is none.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from headgate.limits import (
 from headgate.model.locations import scheme_of
 from headgate.pipelines.orphans_account import Account, NotDeleted, PlaceSum
 from headgate.pipelines.orphans_checking import Checking, Seen
+from headgate.pipelines.orphans_elsewhere import Elsewhere
 from headgate.pipelines.orphans_finding import PACKED, Terms, find
 from headgate.pipelines.orphans_listing import list_files
 from headgate.pipelines.orphans_places import Owner, Places
@@ -106,6 +107,8 @@ class OrphansSummary(msgspec.Struct, frozen=True):
     """Files that nobody refers to, and that are no orphans because they were written later."""
     kept: int
     """The same, because they lie in places that are left out."""
+    needed_elsewhere: int
+    """Files that only tables of other catalogs refer to."""
     report: str
     by_place: list[PlaceSum]
     left_out: list[LeftOut]
@@ -167,6 +170,7 @@ class _Search:
         self._spark = spark
         self._report = report
         self._storage = storage_options(options.storage)
+        self._elsewhere = Elsewhere(server, options.catalog)
 
     def run(self, catalog: CatalogInfo, before_ms: int) -> OrphansSummary:
         """Find what was written before that, and delete it if that is wanted."""
@@ -185,6 +189,8 @@ class _Search:
         with spool() as found:
             spared = self._find(terms, references, roots, found)
             references.let_go()
+            with self._report.stage("tables of other catalogs"):
+                self._elsewhere.learn()
             account = self._settle(terms, seen, roots, found)
         owners += [Owner(root, kept=doubt or account.doubt) for root in roots]
         return self._summary(account, terms, roots, spared, owners)
@@ -218,7 +224,7 @@ class _Search:
             self._report.stage(name, found.files, self._spark) as stage,
         ):
             for part in found.parts(ORPHANS_CHECKED_AT_ONCE):
-                orphans = checking.still(part, seen, roots)
+                orphans = self._elsewhere.without(checking.still(part, seen, roots))
                 if self._options.delete and orphans.num_rows:
                     write.make_room(orphans)
                     orphans = remove(self._spark, terms.where, orphans)
@@ -251,6 +257,7 @@ class _Search:
             failed=sum(one.failed for one in places),
             young=spared.young,
             kept=spared.kept,
+            needed_elsewhere=self._elsewhere.kept,
             report=self._options.report,
             by_place=places,
             left_out=[LeftOut(one.place, one.name, one.kept) for one in owners if one.kept],

@@ -60,7 +60,13 @@ class Driver:
         yield b""
 
     def delete(
-        self, factory: bytes, asked: bytes, step: bytes, fence: bytes, options: bytes
+        self,
+        factory: bytes,
+        others: bytes,
+        asked: bytes,
+        step: bytes,
+        fence: bytes,
+        options: bytes,
     ) -> Iterator[bytes]:
         """One step of a task: progress, encoded."""
         hands = partial(self._remover, factory, os.fsdecode(fence))
@@ -68,7 +74,7 @@ class Driver:
         if self._spark is None:  # told apart: nothing is deleted for some time
             for sign in worker.told(Progress(STARTING), lambda _tell, _check: self._start(options)):
                 yield msgspec.msgpack.encode(sign)
-        yield from worker.delete(factory, asked, step, fence, hands)
+        yield from worker.delete(factory, others, asked, step, fence, hands)
         self.has_failed = False
 
     def close(self) -> None:

@@ -33,6 +33,8 @@ class Task(msgspec.Struct, frozen=True):
     """Keys of places of other catalogs (`model.locations.index_key`): nothing there is touched."""
     referrers: tuple[Referrer, ...] = ()
     """Other tables that refer to files in its own places: these stay."""
+    others: Roots = ()
+    """Below which these tables are read: they may be of other catalogs."""
     stage: str = LEAVES
     threads: int = 8
 
@@ -83,13 +85,15 @@ class Deleter:
         it: until then, delete what was outside. Raises FileMissing if the metadata file is gone,
         which goes last, BadMetadata or StorageUnavailable if it cannot be read, and LeaseLost.
         """
-        files = pickle.dumps(self._files_below(task.roots))
+        files, others = (
+            pickle.dumps(self._files_below(roots)) for roots in (task.roots, task.others)
+        )
         asked = msgspec.msgpack.encode(task)
         sums = Progress("")
         for step in STEPS[task.stage]:
             before, failed = sums, False
             steps = self._pool.stream(
-                "delete", files, asked, step.encode(), bytes(fence), *self._more
+                "delete", files, others, asked, step.encode(), bytes(fence), *self._more
             )
             async with aclosing(steps) as answers:
                 async for answer in answers:

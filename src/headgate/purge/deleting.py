@@ -64,6 +64,8 @@ class Tools(NamedTuple):
     """What a step works with."""
 
     files: Files
+    others: Files
+    """Where tables are read that refer to files of this one."""
     clock: Clock
     check: Check
     """Raises when nothing more is to be deleted."""
@@ -76,7 +78,7 @@ class Step:
     def __init__(self, name: str, task: Task, tools: Tools, hands: Hands = Removal) -> None:
         self._name = name
         self._task = task
-        self._files, self._clock, self._check, self._tell = tools
+        self._files, self._others, self._clock, self._check, self._tell = tools
         self._territory = Territory(task.roots, task.own, task.foreign)
         self._sums = Progress(name)
         self._found = 0
@@ -134,7 +136,7 @@ class Step:
     def _find_needed(self) -> None:
         """Walk over the tables that refer to files of this one."""
         task, needed = self._task, self._needed
-        for paths in referred(task.referrers, task.roots, self._files):
+        for paths in referred(task.referrers, self._others):
             self._check()
             for path in paths:
                 folder, name = self._territory.find(path)

@@ -84,6 +84,8 @@ class JobTerms(msgspec.Struct, frozen=True):
     backoff_base_ms: int = 30_000
     backoff_max_ms: int = 3_600_000
     completed_retention_hours: int = 168
+    across_catalogs: bool = True
+    """Whether tables of other catalogs may refer to files of a dropped one."""
 
 
 class Sums(Protocol):

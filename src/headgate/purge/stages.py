@@ -26,9 +26,8 @@ from headgate.purge.deleter import STILL_THERE, Deleting, Task
 from headgate.purge.jobs import JobRow, JobTerms, Tally, alive, beaten, stage_ended
 from headgate.purge.ledger import Failed
 from headgate.purge.queue import Queue
-from headgate.purge.referrers import Referrers, Surveying
+from headgate.purge.referrers import NOBODY, Referrers, Referring, Surveying
 from headgate.purge.steps import LEAVES, ROOTS
-from headgate.purge.surveyor import Referrer
 
 GROUND_SECONDS = 5.0
 """Between looks whether places belong to others by now, or others refer to files there."""
@@ -62,7 +61,7 @@ class Ground(NamedTuple):
 
     roots: Roots
     foreign: tuple[bytes, ...]
-    referrers: tuple[Referrer, ...] = ()
+    referring: Referring = NOBODY
 
     def has_places_of(self, before: "Ground") -> bool:
         """Whether nobody else came to places of before."""
@@ -71,7 +70,7 @@ class Ground(NamedTuple):
     def has_references_of(self, before: "Ground") -> bool:
         """Whether others refer to the same files as before. They may have other metadata by now, as
         long as the same leads to these."""
-        digests = [{one.digest for one in ground.referrers} for ground in (self, before)]
+        digests = [{one.digest for one in ground.referring.tables} for ground in (self, before)]
         return digests[0] == digests[1]
 
 
@@ -144,7 +143,7 @@ class Stages:
         self.queue = queue
         self._storage = storage
         self.deleter = children.deleter
-        self._referrers = Referrers(kernel, children.surveyor)
+        self.referrers = Referrers(kernel, children.surveyor, across_catalogs=terms.across_catalogs)
         self.terms = terms
 
     def with_deleter(self, deleter: Deleting) -> "Stages":
@@ -223,14 +222,15 @@ class Stages:
             roots=ground.roots,
             own=live.job.reserved,
             foreign=ground.foreign,
-            referrers=ground.referrers,
+            referrers=ground.referring.tables,
+            others=ground.referring.roots,
             stage=stage,
             threads=self.terms.delete_threads,
         )
         async with aclosing(self.deleter.run(task, fence)) as steps:
             async for progress in steps:
                 if progress.is_stale:
-                    self._referrers.doubt(live._replace(roots=ground.roots), ground.referrers)
+                    self.referrers.doubt(ground.referring.tables)
                     raise _StaleError
                 attempt.tell(attempt.tally.told(progress), self.counters)
                 if progress.outside:
@@ -253,8 +253,8 @@ class Stages:
             raise JobGoneError
         places = (*now.roots, *now.job.reserved)
         foreign = await foreign_places(self.kernel, live.catalog, places)
-        referrers = await self._referrers.to_places(now)
-        return Ground(now.roots, tuple(sorted(set(foreign))), referrers)
+        referring = await self.referrers.to_places(now)
+        return Ground(now.roots, tuple(sorted(set(foreign))), referring)
 
     async def _delete_outside(
         self, live: LiveJob, ground: Ground, paths: Sequence[str], attempt: Attempt
@@ -265,7 +265,7 @@ class Stages:
         for some in _parts(paths, PURGE_PATHS_PER_TURN):
             wanted += [path for path in some if _is_inside(path, ground)]
             await asyncio.sleep(0)  # others have their turn
-        shared = await self._referrers.shared(live._replace(roots=ground.roots), wanted)
+        shared = await self.referrers.shared(live, wanted)
         if shared.is_stale:
             raise _StaleError
         needed = set(shared.paths)

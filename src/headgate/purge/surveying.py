@@ -8,10 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from headgate.catalog.metadata_files import unzipped
-from headgate.catalog.ports import Roots
 from headgate.errors import BadMetadata, FileMissing, Forbidden, InvalidInput, StorageUnavailable
 from headgate.limits import (
     REFERENCE_MANIFESTS_KNOWN_MAX,
@@ -36,17 +35,9 @@ class Files(Protocol):
         ...
 
 
-class Bounds(NamedTuple):
-    """What says which files are outside."""
-
-    roots: Roots
-    own: tuple[str, ...]
-
-
-_known: dict[tuple[Bounds, str], Folders] = {}
-"""The folders outside that a manifest leads to."""
-Who = tuple[Roots, tuple[Referrer, ...]]
-_referred: dict[Who, set[int]] = {}
+_known: dict[tuple[tuple[str, ...], str], Folders] = {}
+"""The folders outside of some places that a manifest leads to."""
+_referred: dict[tuple[Referrer, ...], set[int]] = {}
 """The files outside that the tables refer to that were asked about last."""
 
 
@@ -57,11 +48,11 @@ class StaleError(Exception):
 class Survey:
     """A look at all that a table refers to."""
 
-    def __init__(self, table: Surveyed, roots: Roots, files: Files) -> None:
+    def __init__(self, table: Surveyed, files: Files) -> None:
         self._location = table.metadata_location
         self._metadata = table.metadata
-        self._bounds = Bounds(roots, table.own)
-        self._territory = Territory(roots, table.own, ())
+        self._own = table.own
+        self._territory = Territory.anywhere(table.own)
         self._files = files
         self._folders = Folders()
         self._noted_files: set[str] = set()
@@ -122,7 +113,7 @@ class Survey:
     def _leaves_out(self, manifest: str) -> bool:
         """Whether a manifest need not be read, as it is known what it leads to."""
         self._noted([manifest])
-        folders = None if self._is_doubted else _known.get((self._bounds, manifest))
+        folders = None if self._is_doubted else _known.get((self._own, manifest))
         if folders is None or (folders and self._is_repeated):
             if len(self._manifests) < REFERENCE_MANIFESTS_KNOWN_MAX:
                 self._manifests.setdefault(manifest, Folders())
@@ -138,14 +129,14 @@ class Survey:
         for path, why in walk.unread:
             self._manifests.pop(path, None)
             self._leading.discard(path)
-            _known.pop((self._bounds, path), None)
+            _known.pop((self._own, path), None)
             if not why:
                 self._files.check_store(path)
         for manifest, folders in self._manifests.items():
             while len(_known) >= REFERENCE_MANIFESTS_KNOWN_MAX:
                 with suppress(KeyError, StopIteration, RuntimeError):  # another thread was faster
                     del _known[next(iter(_known))]
-            _known[self._bounds, manifest] = folders
+            _known[self._own, manifest] = folders
 
     def _noted(self, paths: Sequence[str]) -> list[str]:
         """Those of these files that are outside."""
@@ -181,10 +172,10 @@ class Survey:
         )
 
 
-def survey(table: Surveyed, roots: Roots, files: Files) -> Outside:
+def survey(table: Surveyed, files: Files) -> Outside:
     """What a table refers to outside of its own places."""
     try:
-        return Survey(table, roots, files).run()
+        return Survey(table, files).run()
     except StorageUnavailable as error:
         raise StorageUnavailable(
             f"it is not known which files {table.metadata_location} refers to",
@@ -193,25 +184,23 @@ def survey(table: Surveyed, roots: Roots, files: Files) -> Outside:
         ) from error
 
 
-def referred(referrers: Iterable[Referrer], roots: Roots, files: Files) -> Iterator[list[str]]:
+def referred(referrers: Iterable[Referrer], files: Files) -> Iterator[list[str]]:
     """The files that these tables refer to outside of their places, some at a time; StaleError if a
     table does not refer to what it was said to."""
     for one in referrers:
-        yield from Survey(one.table, roots, files).again(one.digest)
+        yield from Survey(one.table, files).again(one.digest)
 
 
-def shared_by(
-    referrers: Sequence[Referrer], roots: Roots, files: Files, wanted: Iterable[str]
-) -> Shared:
+def shared_by(referrers: Sequence[Referrer], files: Files, wanted: Iterable[str]) -> Shared:
     """Those of these files that these tables refer to."""
-    territory = Territory(roots, (), ())
+    territory = Territory.anywhere(())
     asked: dict[int, list[str]] = {}
     for path in wanted:
         asked.setdefault(_key(territory, path), []).append(path)
-    who = roots, tuple(referrers)
+    who = tuple(referrers)
     known = _referred.get(who)
     try:
-        walk = referred(referrers, roots, files)
+        walk = referred(referrers, files)
         found = _find(walk, territory, asked, who) if known is None else known & asked.keys()
     except StaleError:
         return Shared(is_stale=True)
@@ -219,7 +208,10 @@ def shared_by(
 
 
 def _find(
-    walk: Iterator[list[str]], territory: Territory, asked: Collection[int], who: Who
+    walk: Iterator[list[str]],
+    territory: Territory,
+    asked: Collection[int],
+    who: tuple[Referrer, ...],
 ) -> set[int]:
     """Those of the files asked for that come by. All are remembered unless they are too many: a
     purge asks about some at a time, and the next question is about the same tables."""

@@ -85,8 +85,9 @@ class Surveyor:
         self._files_below = files_below
 
     async def survey(self, tables: Sequence[Surveyed], roots: Roots) -> list[Outside]:
-        """What each of these tables refers to outside. What is gone or damaged leads to nothing;
-        `StorageUnavailable` if a storage does not answer."""
+        """What each of these tables refers to outside. All that leads there is read below the
+        roots. What is gone or damaged leads to nothing; `StorageUnavailable` if a storage does not
+        answer."""
         asked = msgspec.msgpack.encode(tables)
         answers = self._asked("survey", roots, asked)
         return [msgspec.msgpack.decode(answer, type=Outside) async for answer in answers]
@@ -101,8 +102,8 @@ class Surveyor:
 
     async def _asked(self, job: str, roots: Roots, *asked: bytes) -> AsyncGenerator[bytes]:
         """The answers without the signs of life between them."""
-        files, where = pickle.dumps(self._files_below(roots)), msgspec.msgpack.encode(roots)
-        async with aclosing(self._pool.stream(job, files, where, *asked)) as answers:
+        files = pickle.dumps(self._files_below(roots))
+        async with aclosing(self._pool.stream(job, files, *asked)) as answers:
             async for answer in answers:
                 if answer:
                     yield answer

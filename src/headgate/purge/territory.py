@@ -52,6 +52,13 @@ class Territory:
         self._foreign = foreign
         self._folders: dict[str, Folder] = {}
 
+    @classmethod
+    def anywhere(cls, own: tuple[str, ...]) -> "Territory":
+        """To look at what lies outside of some places, whoever has it."""
+        territory = cls((), own, ())
+        territory._roots = (b"",)
+        return territory
+
     def find(self, path: str) -> tuple[Folder, str]:
         """The folder of a file, and its name in there."""
         location, _, name = path.rpartition("/")

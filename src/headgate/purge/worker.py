@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import msgspec
 
-from headgate.catalog.ports import Roots
 from headgate.clock import SystemClock
 from headgate.limits import PLANNING_READS_AHEAD
 from headgate.planning.files import open_files
@@ -33,11 +32,20 @@ WAITING_MAX = 4  # progress that nobody has read yet: nothing more is deleted me
 
 
 def delete(
-    factory: bytes, asked: bytes, step: bytes, fence: bytes, hands: Hands | None = None
+    factory: bytes,
+    others: bytes,
+    asked: bytes,
+    step: bytes,
+    fence: bytes,
+    hands: Hands | None = None,
 ) -> Iterator[bytes]:
-    """One step of a task: progress, encoded. Without other hands it is done in this process."""
+    """One step of a task: progress, encoded. Without other hands it is done in this process.
+
+    `others` opens the files of tables that refer to those of this one.
+    """
     task = msgspec.msgpack.decode(asked, type=Task)
     files = cast("Files", open_files(factory))
+    others_files = cast("Files", open_files(others)) if task.referrers else files
     clock = SystemClock()
     with open_fence(Path(os.fsdecode(fence)), clock) as opened:
 
@@ -50,7 +58,8 @@ def delete(
                 step_back()
             check_both()
             own = partial(Removal, content=partial(content, factory))
-            Step(step.decode(), task, Tools(files, clock, check_both, tell), hands or own).run()
+            tools = Tools(files, others_files, clock, check_both, tell)
+            Step(step.decode(), task, tools, hands or own).run()
 
         for progress in told(Progress(step.decode()), work):
             yield msgspec.msgpack.encode(progress)
@@ -114,28 +123,26 @@ def _heard(last: Progress, waiting: "Queue[Progress | Exception | None]") -> Ite
         last = msgspec.structs.replace(news, failed=[], outside=[])
 
 
-def survey(factory: bytes, roots: bytes, asked: bytes) -> Iterator[bytes]:
+def survey(factory: bytes, asked: bytes) -> Iterator[bytes]:
     """What each of some tables refers to outside of its places, in their order."""
     files = cast("Files", open_files(factory))
-    where = msgspec.msgpack.decode(roots, type=Roots)
     tables = msgspec.msgpack.decode(asked, type=list[Surveyed])
     threads = ThreadPoolExecutor(PLANNING_READS_AHEAD, initializer=step_back)
     try:
-        for found in [threads.submit(look, table, where, files) for table in tables]:
+        for found in [threads.submit(look, table, files) for table in tables]:
             yield from _alive(found)
             yield msgspec.msgpack.encode(found.result())
     finally:
         threads.shutdown(wait=True, cancel_futures=True)
 
 
-def shared(factory: bytes, roots: bytes, asked: bytes, paths: bytes) -> Iterator[bytes]:
+def shared(factory: bytes, asked: bytes, paths: bytes) -> Iterator[bytes]:
     """Those of some files that some tables refer to."""
     files = cast("Files", open_files(factory))
-    where = msgspec.msgpack.decode(roots, type=Roots)
     referrers = msgspec.msgpack.decode(asked, type=list[Referrer])
     wanted = msgspec.msgpack.decode(paths, type=list[str])
     with ThreadPoolExecutor(1, initializer=step_back) as thread:
-        found = thread.submit(shared_by, referrers, where, files, wanted)
+        found = thread.submit(shared_by, referrers, files, wanted)
         yield from _alive(found)
         yield msgspec.msgpack.encode(found.result())
 

@@ -52,6 +52,14 @@ CATALOGS_ALLOWED_LOCATIONS = Setting(
     help="Below which other locations those who create catalogs by HTTP may choose one: "
     "locations, separated by commas.",
 )
+CATALOGS_SHARE_FILES = Setting(
+    name="catalogs.share-files",
+    type=bool,
+    default=True,
+    help="Whether tables may refer to files of other catalogs. Then these are never deleted: "
+    "purges and the search for orphans look at the tables of all catalogs first. Without it they "
+    "look at those of the same catalog only.",
+)
 SCHEMA_SEPARATOR = Setting(
     name="schema.separator",
     type=str,

@@ -161,8 +161,9 @@ def run(
     """All steps of a stage in this process, until one fails."""
     outcome = Outcome()
     opened = files or WorkerFiles(StorageOptions(), task.roots)()
+    others = WorkerFiles(StorageOptions(), task.others)() if task.others else opened
     for name in STEPS[task.stage]:
-        tools = Tools(opened, SystemClock(), check, outcome.progress.append)
+        tools = Tools(opened, others, SystemClock(), check, outcome.progress.append)
         Step(name, task, tools, hands).run()
         outcome.sums[name] = outcome.progress[-1]
         if outcome.failed:

@@ -208,7 +208,7 @@ def test_a_child_whose_parent_is_gone_ends_by_itself(tmp_path: Path, fence: Fenc
 
 def _request(task: Task, fence: Path) -> bytes:
     files = pickle.dumps(FILES_BELOW(task.roots))
-    parts = [b"delete", files, msgspec.msgpack.encode(task), b"data", bytes(fence)]
+    parts = [b"delete", files, files, msgspec.msgpack.encode(task), b"data", bytes(fence)]
     return PARTS.pack(len(parts)) + b"".join(PART.pack(len(part)) + part for part in parts)
 
 

@@ -22,7 +22,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def referrer(table: DroppedTable) -> Referrer:
     """A table as the parent tells of it."""
     own = surveyed(table)
-    found = survey(own, (str(table.warehouse),), Counted(table.warehouse))
+    found = survey(own, Counted(table.warehouse))
     return Referrer(own, found.digest)
 
 

@@ -19,7 +19,7 @@ from headgate.purge.inspecting import Inspector
 from headgate.purge.job_states import State
 from headgate.purge.jobs import JobTerms
 from headgate.purge.ledger import Failed
-from headgate.purge.referrers import Referrers
+from headgate.purge.referrers import Referrers, Referring
 from headgate.purge.running import BEAT_SECONDS
 from headgate.purge.stages import GROUND_SECONDS
 from headgate.purge.steering import Steering
@@ -255,8 +255,8 @@ async def test_tables_that_change_all_the_time_do_not_hold_up_a_purge_for_ever(
     """Each time that it begins anew it goes on for longer."""
     digests = itertools.count()
 
-    async def referrers(_: Referrers, live: LiveJob) -> tuple[Referrer, ...]:
-        return (Referrer(Surveyed("/b", ("/b",)), str(next(digests)).encode()),)
+    async def referring(_: Referrers, live: LiveJob) -> Referring:
+        return Referring((Referrer(Surveyed("/b", ("/b",)), str(next(digests)).encode()),))
 
     async def slowly(_: Scripted, task: Task, fence: Path) -> AsyncGenerator[Progress]:
         for number in range(6 if task.stage == LEAVES else 0):
@@ -265,7 +265,7 @@ async def test_tables_that_change_all_the_time_do_not_hold_up_a_purge_for_ever(
             yield Progress("data", number)
 
     begun: list[int] = []
-    monkeypatch.setattr(Referrers, "to_places", referrers)
+    monkeypatch.setattr(Referrers, "to_places", referring)
     monkeypatch.setattr(Scripted, "run", slowly)
     await purging.drop()
     await purging.workers.idle()

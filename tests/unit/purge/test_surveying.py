@@ -51,8 +51,7 @@ def surveyed(table: DroppedTable, *own: Path) -> Surveyed:
 
 
 def look(table: DroppedTable, *own: Path, files: OpenedFiles | None = None) -> Outside:
-    roots = (str(table.warehouse),)
-    return survey(surveyed(table, *own), roots, files or Counted(table.warehouse))
+    return survey(surveyed(table, *own), files or Counted(table.warehouse))
 
 
 def referring(
@@ -96,13 +95,12 @@ def test_files_of_every_kind_are_found(tmp_path: Path) -> None:
     assert not data.lies_in({index_key(str(table.folder))})
 
 
-def test_what_lies_in_no_place_of_the_catalog_does_not_count(tmp_path: Path) -> None:
-    """Nobody deletes it."""
-    table = referring(
-        tmp_path / "w", str(tmp_path / "elsewhere" / "a.parquet"), "s3://b/a", "", "?"
-    )
+def test_files_are_found_wherever_they_lie(tmp_path: Path) -> None:
+    """Another catalog may have them; what is no location at all does not count."""
+    elsewhere = tmp_path / "elsewhere"
+    table = referring(tmp_path / "w", str(elsewhere / "a.parquet"), "s3a://b/d/a", "", "?")
 
-    assert look(table).is_nothing
+    assert set(look(table).folders) == {index_key(str(elsewhere)), index_key("s3://b/d")}
 
 
 def test_a_manifest_is_read_once(tmp_path: Path) -> None:
@@ -185,7 +183,7 @@ def test_what_is_known_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(surveying, "REFERENCE_MANIFESTS_KNOWN_MAX", 1)
     table = DroppedTable(tmp_path).with_everything()
     files = Counted(tmp_path)
-    one = Survey(surveyed(table, table.metadata), (str(tmp_path),), files)
+    one = Survey(surveyed(table, table.metadata), files)
 
     found = one.run()
     again = look(table, table.metadata, files=files)
@@ -224,18 +222,18 @@ def test_a_manifest_that_went_away_is_noticed_where_it_is_followed(tmp_path: Pat
     """A survey trusts what it knows unless it is doubted; who needs the files reads once more."""
     other = DroppedTable(tmp_path, name="a").with_everything()
     table = referring(tmp_path, str(other.data / "a.parquet"))
-    roots, files, asked = (str(tmp_path),), Counted(tmp_path), [str(other.data / "a.parquet")]
+    files, asked = Counted(tmp_path), [str(other.data / "a.parquet")]
     first = look(table)
     own, took = sorted(table.metadata.glob("manifest-*.avro"))
     own.unlink()
-    assert shared_by([Referrer(surveyed(table), first.digest)], roots, files, asked).paths == asked
+    assert shared_by([Referrer(surveyed(table), first.digest)], files, asked).paths == asked
     took.unlink()
     doubted = Surveyed(str(table.root), (str(table.folder),), is_doubted=True)
 
     known = look(table)
     surveying._referred.clear()  # another child is asked
-    stale = shared_by([Referrer(surveyed(table), first.digest)], roots, files, asked)
-    anew = survey(doubted, roots, files)
+    stale = shared_by([Referrer(surveyed(table), first.digest)], files, asked)
+    anew = survey(doubted, files)
 
     assert known == first
     assert stale.is_stale
@@ -277,7 +275,7 @@ def test_files_are_told_that_a_table_refers_to(tmp_path: Path) -> None:
     referrers = [Referrer(surveyed(table), found.digest)]
     asked = [f"file://{other.data}/a.parquet", f"{other.data}/c.parquet", str(table.root)]
 
-    told = shared_by(referrers, (str(tmp_path),), Counted(tmp_path), asked)
+    told = shared_by(referrers, Counted(tmp_path), asked)
 
     assert (told.paths, told.is_stale) == (asked[:1], False)
 
@@ -294,7 +292,7 @@ def test_a_table_is_walked_over_once_for_many_questions(
     referrers = [Referrer(surveyed(table), look(table).digest)]
     surveying._known.clear()
 
-    told = [shared_by(referrers, (str(tmp_path),), files, [path]).paths for path in asked]
+    told = [shared_by(referrers, files, [path]).paths for path in asked]
 
     assert told == [[asked[0]], [asked[1]], []]
     assert files.names.count(table.root.name) == walks
@@ -307,9 +305,7 @@ def test_a_table_that_changed_is_stale(tmp_path: Path) -> None:
     referrers = [Referrer(surveyed(table), look(table).digest)]
     shutil.rmtree(table.metadata)
 
-    told = shared_by(
-        referrers, (str(tmp_path),), Counted(tmp_path), [str(other.data / "a.parquet")]
-    )
+    told = shared_by(referrers, Counted(tmp_path), [str(other.data / "a.parquet")])
 
     assert told.is_stale
 
@@ -328,9 +324,9 @@ def test_reading_other_tables_leaves_the_cores_to_those_who_want_them(
     monkeypatch.setattr(worker, "shared_by", note)
     files = pickle.dumps(WorkerFiles(StorageOptions(), (str(tmp_path),)))
     asked = [surveyed(DroppedTable(tmp_path))]
-    roots, tables, nothing = map(msgspec.msgpack.encode, ((str(tmp_path),), asked, []))
+    tables, nothing = map(msgspec.msgpack.encode, (asked, []))
 
-    assert list(worker.survey(files, roots, tables))
-    assert list(worker.shared(files, roots, nothing, nothing))
+    assert list(worker.survey(files, tables))
+    assert list(worker.shared(files, nothing, nothing))
 
     assert policies == [os.SCHED_IDLE, os.SCHED_IDLE]

@@ -1,0 +1,101 @@
+"""Which files of a catalog are needed by tables of others, for programs that look for orphans."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+import msgspec
+
+from headgate.access.rules import READ_REFERENCES
+from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.lake import Lake
+from headgate.catalog.openings import Opened
+from headgate.errors import (
+    BadRequest,
+    CatalogNotFound,
+    Forbidden,
+    InvalidInput,
+    Overloaded,
+    StorageUnavailable,
+)
+from headgate.http.problems import PLAIN
+from headgate.http.request import Request, Response, decode, json_response
+from headgate.http.router import Route, Surface
+from headgate.kernel.records import PointerKey
+from headgate.limits import BODY_BYTES_MAX
+from headgate.model.locations import index_key
+from headgate.model.wire_names import unquote_segment
+from headgate.purge.enquiries import Enquiries
+
+PATH = "/management/v1/metalakes/{metalake}/catalogs/{catalog}/references"
+
+
+class ReferenceServices(NamedTuple):
+    """What the handler works with."""
+
+    lake: Lake
+    enquiries: Enquiries
+    authenticate: Callable[[Request], Awaitable[Caller]]
+
+
+class ReferenceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which files are asked about."""
+
+    paths: tuple[str, ...]
+    """Those that do not lie in places of the catalog are passed over."""
+
+
+class ReferenceAnswer(msgspec.Struct, frozen=True, rename="kebab"):
+    """Which of them are needed."""
+
+    referred: list[str]
+    is_known: bool
+    """False: it takes longer to find out. Ask the same again."""
+
+
+async def find_references(services: ReferenceServices, request: Request) -> Response:
+    """Those of some files of a catalog that tables of other catalogs refer to."""
+    wanted = decode(request, ReferenceRequest)
+    metalake, catalog = (unquote_segment(request.params[name]) for name in ("metalake", "catalog"))
+    caller = await services.authenticate(request)
+    request.principal = caller.name
+    call = Call(CatalogName(metalake, catalog), caller, request=request.id)
+    opened = await services.lake.open(call)
+    await opened.require(READ_REFERENCES)
+    own = PointerKey(opened.realm.id, opened.pointer)
+    found = await services.enquiries.elsewhere(own, _inside(opened, wanted.paths))
+    return json_response(200, ReferenceAnswer(found or [], found is not None))
+
+
+def _inside(opened: Opened, paths: tuple[str, ...]) -> list[str]:
+    """Those that lie in places of the catalog: others are none of the caller's business."""
+    roots = tuple(map(index_key, opened.allowed_locations))
+    return [path for path in paths if _key(path).startswith(roots)]
+
+
+def _key(path: str) -> bytes:
+    try:
+        return index_key(path)
+    except InvalidInput:  # no location at all
+        return b""
+
+
+ROUTES = (
+    Route(
+        "POST",
+        PATH,
+        find_references,
+        "findReferences",
+        "Which of some files of a catalog tables of other catalogs refer to",
+        ("management",),
+        request=ReferenceRequest,
+        response=ReferenceAnswer,
+        body_bytes_max=BODY_BYTES_MAX,
+        errors=(BadRequest, Forbidden, CatalogNotFound, Overloaded, StorageUnavailable),
+        rule=READ_REFERENCES,
+    ),
+)
+
+
+def reference_surface(services: ReferenceServices) -> Surface:
+    """The routes of this surface."""
+    return Surface("", ROUTES, services, PLAIN)

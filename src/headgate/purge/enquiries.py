@@ -1,0 +1,69 @@
+"""Whether tables of other catalogs need some files, for callers who cannot wait until it is known:
+to read the tables of all catalogs for the first time takes as long as it takes."""
+
+import asyncio
+from collections.abc import Sequence
+
+from headgate.errors import Overloaded, StorageUnavailable
+from headgate.kernel.records import PointerKey
+from headgate.limits import ENQUIRIES_MAX, ENQUIRY_SECONDS
+from headgate.purge.referrers import Referrers
+
+STALE_MAX = 20
+"""That tables may change in a row while they are read."""
+
+_Question = tuple[PointerKey, tuple[str, ...]]
+
+
+class Enquiries:
+    """Goes on with a question when nobody waits any more: what it finds out is remembered, so
+    whoever asks again is answered sooner. Answers are not kept, as they may be different then."""
+
+    def __init__(self, referrers: Referrers) -> None:
+        self._referrers = referrers
+        self._under_way: dict[_Question, asyncio.Task[list[str]]] = {}
+
+    async def elsewhere(self, own: PointerKey, paths: Sequence[str]) -> list[str] | None:
+        """Those of these files of a catalog, given by its head, that tables of others refer to;
+        None if that takes longer than one can wait."""
+        task = self._task((own, tuple(paths)))
+        done, _ = await asyncio.wait([task], timeout=ENQUIRY_SECONDS)
+        return task.result() if done else None
+
+    async def close(self) -> None:
+        """Answer nobody any more."""
+        tasks = list(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _task(self, question: _Question) -> asyncio.Task[list[str]]:
+        known = self._under_way.get(question)
+        if known is not None:
+            return known
+        if len(self._under_way) >= ENQUIRIES_MAX:
+            raise Overloaded(
+                "Too many questions about files of catalogs are under way",
+                why=f"{ENQUIRIES_MAX} are answered at a time",
+                fix="Ask again later",
+            )
+        task = asyncio.create_task(self._answer(*question))
+        self._under_way[question] = task
+        task.add_done_callback(lambda task: self._ended(question, task))
+        return task
+
+    def _ended(self, question: _Question, task: asyncio.Task[list[str]]) -> None:
+        del self._under_way[question]
+        if not task.cancelled():
+            task.exception()  # whoever waits is told; if nobody does, it is not to be logged
+
+    async def _answer(self, own: PointerKey, paths: tuple[str, ...]) -> list[str]:
+        for _ in range(STALE_MAX):
+            shared = await self._referrers.elsewhere(own, paths)
+            if not shared.is_stale:
+                return shared.paths
+        raise StorageUnavailable(
+            "It is not known which files other catalogs need",
+            why=f"their tables changed {STALE_MAX} times while they were read",
+            fix="Ask again",
+        )

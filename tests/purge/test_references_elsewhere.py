@@ -1,0 +1,211 @@
+"""A file that a table of another catalog refers to is never deleted: that one may need it after
+the table is gone that it belonged to. Catalogs have places of their own; manifests can name any."""
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+
+import pytest
+from pyiceberg.manifest import ManifestFile
+
+from headgate.catalog.catalogs import create_catalog
+from headgate.catalog.entities import CatalogEntity
+from headgate.pipelines.fixtures.table import Made
+from headgate.purge import surveying, worker
+from headgate.purge.job_states import State
+from headgate.testing.kernels import SteppedClock
+from tests.planning.tables import MetadataTable, data_file
+from tests.purge.faulty_files import Trouble
+from tests.purge.listing import local_path, lying_below
+from tests.purge.machine import Machine, Site, files_of, opened_site
+from tests.purge.pauses import Pause
+from tests.unit.catalog.lakes import METALAKE
+
+OTHER = "elsewhere"
+
+
+@pytest.fixture(name="site")
+async def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
+    for known in (surveying._known, surveying._referred):
+        known.clear()  # children are threads here, and know each other's manifests
+    monkeypatch.setattr(worker, "SIGN_OF_LIFE_SECONDS", 0.01)
+    async with opened_site(tmp_path, monkeypatch) as site:
+        yield site
+
+
+async def other_catalog(site: Site, machine: Machine, metalake: str = METALAKE) -> Path:
+    """Another catalog, with a namespace; where it lies."""
+    kernel, folder = machine.node.kernel, site.world.folder / OTHER
+    if metalake != METALAKE:
+        await kernel.realms.create(metalake)
+    await create_catalog(kernel, metalake, CatalogEntity(0, OTHER, folder.as_posix(), {}))
+    body = {"namespace": ["a"]}
+    await machine.node.made("namespaces", body, catalog=f"{metalake}.{OTHER}")
+    return folder
+
+
+async def register(
+    machine: Machine, folder: Path, table: MetadataTable, metalake: str = METALAKE
+) -> None:
+    """Let the other catalog have a table with this metadata."""
+    metadata = folder / "b" / "00000.metadata.json"
+    metadata.write_bytes(table.metadata())
+    body = {"name": "b", "metadata-location": metadata.as_posix()}
+    await machine.node.made("namespaces/a/register", body, catalog=f"{metalake}.{OTHER}")
+
+
+def taking_up(folder: Path, paths: Iterable[Path]) -> MetadataTable:
+    """A table of the other catalog that took up these files."""
+    (folder / "b").mkdir(parents=True)
+    table = MetadataTable(folder / "b")
+    manifest = table.manifest([data_file(f"file://{path}") for path in paths])
+    table.snapshot(1, [manifest])
+    return table
+
+
+def data_of(made: Made) -> list[Path]:
+    """Files that lead to no others, in an order."""
+    return sorted(path for path in files_of(made) if "/metadata/" not in path.as_posix())
+
+
+@pytest.mark.parametrize("metalake", [METALAKE, "other"])
+async def test_files_that_a_table_of_another_catalog_took_up_stay(
+    site: Site, metalake: str
+) -> None:
+    """All else of the dropped table goes, and the job says how many were kept."""
+    machine = await site.machine()
+    made = await machine.make()
+    folder = await other_catalog(site, machine, metalake)
+    kept = data_of(made)[:2]
+    await register(machine, folder, taking_up(folder, kept), metalake)
+    theirs = lying_below(folder)
+
+    job = await machine.drop()
+    await machine.work()
+
+    row = await machine.row(job)
+    assert (row.state, row.kept, row.failed) == (State.SUCCEEDED, 2, 0)
+    assert files_of(made) == set(kept)
+    assert lying_below(folder) == theirs
+
+
+async def test_what_leads_to_such_files_may_lie_in_the_dropped_table(site: Site) -> None:
+    """A copy of the metadata that another catalog registered: it shares lists and manifests too,
+    and all that these lead to is needed."""
+    machine = await site.machine()
+    made = await machine.make()
+    folder = await other_catalog(site, machine)
+    loaded = await machine.node.load()
+    copy = loaded["metadata"] | {"location": (folder / "b").as_posix(), "metadata-log": []}
+    (folder / "b").mkdir(parents=True)
+    metadata = folder / "b" / "00000.metadata.json"
+    metadata.write_text(json.dumps(copy))
+    body = {"name": "b", "metadata-location": metadata.as_posix()}
+    await machine.node.made("namespaces/a/register", body, catalog=f"{METALAKE}.{OTHER}")
+    there = files_of(made)
+
+    job = await machine.drop()
+    await machine.work()
+
+    row, left = await machine.row(job), files_of(made)
+    gone = there - left
+    assert (row.state, row.kept) == (State.SUCCEEDED, len(left))
+    assert set(data_of(made)) == {path for path in there if "/metadata/" not in path.as_posix()}
+    assert gone
+    assert all(path.name.endswith(".metadata.json") for path in gone)
+
+
+async def test_a_reference_from_elsewhere_that_is_made_during_a_purge_stops_it(
+    site: Site,
+) -> None:
+    """What is left of the table by then, and the other one needs, stays."""
+    pause, clock = Pause(20), SteppedClock(site.world.rig.clock.wall_ms())
+    machine = await site.machine(clock=clock, trouble=Trouble(before_check=pause))
+    made = await machine.make()
+    folder = await other_catalog(site, machine)
+    job = await machine.drop()
+    machine.workers.wake()
+    await pause.began()
+    left = data_of(made)
+    await register(machine, folder, taking_up(folder, left))
+
+    clock.advance(10_000)
+    await machine.pool.broken_off.wait()
+    pause.end()
+    await machine.workers.idle()
+
+    row = await machine.row(job)
+    assert (row.state, row.kept, row.failed) == (State.SUCCEEDED, len(left), 0)
+    assert files_of(made) == set(left)
+
+
+async def test_a_purge_touches_nothing_in_places_of_other_catalogs(site: Site) -> None:
+    """Whoever took up files of another catalog leaves them there when it is purged itself."""
+    machine = await site.machine()
+    made = await machine.make()
+    folder = await other_catalog(site, machine)
+    await register(machine, folder, taking_up(folder, data_of(made)[:2]))
+    there = files_of(made)
+
+    path = "namespaces/a/tables/b?purgeRequested=true"
+    answer = await machine.node.delete(path, catalog=f"{METALAKE}.{OTHER}")
+    await machine.work()
+
+    assert answer.status == 204
+    assert lying_below(folder / "b") == set()
+    assert files_of(made) == there
+
+
+async def test_a_disk_of_another_catalog_that_is_not_there_keeps_all_files(site: Site) -> None:
+    """Its tables may need them: the job waits, and goes on when the disk is back."""
+    machine = await site.machine()
+    made = await machine.make()
+    folder = await other_catalog(site, machine)
+    kept = data_of(made)[:2]
+    await register(machine, folder, taking_up(folder, kept))
+    there = files_of(made)
+    away = folder.with_name("away")
+    folder.rename(away)
+
+    job = await machine.drop()
+    await machine.work()
+    before = await machine.row(job)
+    left = files_of(made)
+    away.rename(folder)
+    await machine.steering.retry(job)
+    await machine.work()
+
+    assert (before.state, before.attempts, before.deleted) == (State.PENDING, 1, 0)
+    assert "it is not known which files" in before.error
+    assert str(folder / "b") in before.error
+    assert left == there
+    row = await machine.row(job)
+    assert (row.state, row.kept) == (State.SUCCEEDED, 2)
+    assert files_of(made) == set(kept)
+
+
+async def test_a_large_table_of_another_catalog_that_keeps_to_itself_is_read_once(
+    site: Site,
+) -> None:
+    """Purges after the first one read nothing of it."""
+    machine = await site.machine()
+    folder = await other_catalog(site, machine)
+    (folder / "b").mkdir(parents=True)
+    table = MetadataTable(folder / "b")
+    manifests: list[ManifestFile] = [
+        table.manifest([data_file(f"file://{folder}/b/{number}.parquet")], number=number)
+        for number in range(20)
+    ]
+    table.snapshot(1, manifests)
+    await register(machine, folder, table)
+    read: list[int] = []
+    for name in ("t", "u"):
+        made = await machine.make(name, 10)
+        machine.trouble.read.clear()
+        await machine.drop(name)
+        await machine.work()
+        read.append(len([path for path in machine.trouble.read if OTHER in path]))
+        assert lying_below(local_path(made.location)) == set()
+
+    assert read[0] > len(manifests)
+    assert read[1] == 0
