@@ -1,99 +1,20 @@
 """Which tables refer to files outside of their places, and how little is read to know it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
 
 import msgspec
 import pytest
 
-from headgate.catalog.calls import Call, CatalogName
-from headgate.catalog.catalog_commits import remove_catalog
-from headgate.catalog.catalogs import create_catalog
-from headgate.catalog.entities import CatalogEntity
-from headgate.catalog.openings import Opened, head_pointer
-from headgate.catalog.ports import Roots
-from headgate.catalog.purging import LiveJob, PurgeJob, PurgeTerms, Recorded
+from headgate.catalog.purging import PurgeTerms
 from headgate.errors import StorageUnavailable
-from headgate.kernel.kernel import Kernel
-from headgate.kernel.records import PointerKey
-from headgate.model.locations import index_key
-from headgate.model.names import Identifier
 from headgate.purge import referrers as subject
 from headgate.purge.queue import Queue
-from headgate.purge.referrers import UNREAD_SECONDS, Referrers
-from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
-from tests.unit.catalog.lakes import METALAKE, Node, World, new_table
+from headgate.purge.referrers import UNREAD_SECONDS
+from headgate.purge.surveyor import Outside
+from tests.unit.catalog.lakes import Node, World
+from tests.unit.purge.referring import PLACE, Referring, into
 
 MANY = 300
-PLACE = "file:///purged/t"
-
-
-class Surveyor:
-    """Tables refer to what a test says."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        """Names of the folders of the tables that were read."""
-        self.roots: list[Roots] = []
-        """Below which they were read."""
-        self.outside: dict[str, Outside] = {}
-        self.is_down = False
-        self.while_read: Callable[[], Awaitable[None]] | None = None
-
-    async def survey(self, tables: Sequence[Surveyed], roots: Roots) -> list[Outside]:
-        if self.is_down:
-            raise StorageUnavailable("it is down")
-        names = [_name(table) for table in tables]
-        self.asked += names
-        self.roots.append(roots)
-        found = [self.outside.get(name, Outside()) for name in names]
-        if self.while_read is not None:
-            await self.while_read()
-        return found
-
-    async def shared(
-        self, referrers: Sequence[Referrer], roots: Roots, paths: Sequence[str]
-    ) -> Shared:
-        return Shared([_name(one.table) for one in referrers])
-
-
-def _name(table: Surveyed) -> str:
-    return table.own[0].rpartition("/")[2].partition("-")[0]
-
-
-def into(place: str, digest: bytes = b"1") -> Outside:
-    """References to files in a folder."""
-    return Outside((index_key(f"{place}/data"),), digest=digest)
-
-
-class Referring:
-    """A node, and what is asked of its tables when another one is purged."""
-
-    def __init__(self, node: Node, opened: Opened) -> None:
-        self.node = node
-        self.warehouse = opened.catalog.warehouse
-        self.surveyor = Surveyor()
-        self.referrers = Referrers(node.kernel, self.surveyor)
-        job = PurgeJob(Identifier(("a",), "purged"), f"{PLACE}/metadata/1.json", (PLACE,))
-        self.job = LiveJob(
-            opened.realm.id, METALAKE, opened.catalog.id, "main", 1, job, ("file:///purged",)
-        )
-
-    async def look(self) -> list[str]:
-        """The tables that refer to files of the purged one."""
-        return sorted(_name(one.table) for one in (await self.referrers.to_places(self.job)).tables)
-
-    def read(self) -> list[str]:
-        """What was read since the last time."""
-        asked, self.surveyor.asked = sorted(self.surveyor.asked), []
-        return asked
-
-
-@pytest.fixture
-async def referring(node: Node) -> Referring:
-    node.lake.purging = Recorded()
-    return Referring(node, await node.opened())
 
 
 async def commit(node: Node, name: str, value: str = "y") -> None:
@@ -271,133 +192,3 @@ async def test_files_outside_are_asked_about_where_others_refer_to(referring: Re
 
     assert sorted(near.paths) == ["one", "two"]
     assert far.paths == ["two"]
-
-
-@contextmanager
-def counted_opens(kernel: Kernel) -> Iterator[list[str]]:
-    """The pointers of catalogs that are read one by one meanwhile."""
-    names: list[str] = []
-    read = kernel.pointers.read
-
-    async def noted(keys: Sequence[PointerKey]) -> list[int | None]:
-        names.extend(key.name for key in keys if key.name.startswith("cat/"))
-        return await read(keys)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel.pointers, "read", noted)
-        yield names
-
-
-async def elsewhere(referring: Referring, metalake: str, catalog: str, *tables: str) -> str:
-    """Another catalog with these tables, perhaps of another metalake; where it lies."""
-    node = referring.node
-    place = f"{referring.warehouse}-of-{metalake}-{catalog}"
-    if metalake != METALAKE:
-        await node.kernel.realms.create(metalake)
-    await create_catalog(node.kernel, metalake, CatalogEntity(0, catalog, place, {}))
-    await node.made("namespaces", {"namespace": ["a"]}, catalog=f"{metalake}.{catalog}")
-    for name in tables:
-        await node.made("namespaces/a/tables", new_table(name), catalog=f"{metalake}.{catalog}")
-    return place
-
-
-@pytest.mark.parametrize("metalake", [METALAKE, "other"])
-async def test_tables_of_other_catalogs_count(referring: Referring, metalake: str) -> None:
-    """Whatever metalake they are in; what leads to the files may lie in any catalog's place."""
-    place = await elsewhere(referring, metalake, "more", "one", "two")
-    referring.surveyor.outside = {"one": into(PLACE)}
-
-    found = await referring.referrers.to_places(referring.job)
-
-    assert [_name(one.table) for one in found.tables] == ["one"]
-    assert found.roots == (referring.warehouse, place)
-    assert set(referring.surveyor.roots) == {found.roots}
-
-
-async def test_a_catalog_that_did_not_change_is_not_even_opened(referring: Referring) -> None:
-    """A look at many catalogs costs those in which something was done."""
-    for number in range(3):
-        await elsewhere(referring, METALAKE, f"c{number}", f"t{number}")
-    await referring.look()
-    referring.read()
-    await referring.node.made("namespaces/a/tables", new_table("new"), catalog=f"{METALAKE}.c1")
-
-    kernel = referring.node.kernel
-    with counted_opens(kernel) as opened:
-        await referring.look()
-
-    assert referring.read() == ["new"]
-    assert opened == [head_pointer((await referring.node.opened("c1")).catalog.id)]
-
-
-async def test_a_metalake_that_is_switched_off_keeps_its_files(referring: Referring) -> None:
-    """It can be switched on again; one that is dropped cannot."""
-    await elsewhere(referring, "other", "more", "one")
-    referring.surveyor.outside = {"one": into(PLACE)}
-    realms = referring.node.kernel.realms
-
-    off = await realms.deactivate("other")
-    while_off = await referring.look()
-    await realms.drop(off.id, active=False)
-
-    assert while_off == ["one"]
-    assert await referring.look() == []
-
-
-async def test_a_catalog_that_is_dropped_by_force_needs_nothing(referring: Referring) -> None:
-    """Its tables are purged themselves."""
-    await elsewhere(referring, METALAKE, "more", "one")
-    referring.surveyor.outside = {"one": into(PLACE)}
-    assert await referring.look() == ["one"]
-    node = referring.node
-    opened = await node.opened("more")
-    call = Call(CatalogName(METALAKE, "more"))
-    realm = await node.kernel.realms.get(METALAKE)
-    await remove_catalog(node.kernel, realm, call, opened.catalog, force=True)
-
-    assert await referring.look() == []
-
-
-async def test_operators_can_say_that_catalogs_share_no_files(referring: Referring) -> None:
-    """Then tables of other catalogs are not read at all."""
-    await referring.node.table("own")
-    await elsewhere(referring, METALAKE, "more", "one")
-    referring.surveyor.outside = {"own": into(PLACE), "one": into(PLACE)}
-    apart = Referrers(referring.node.kernel, referring.surveyor, across_catalogs=False)
-    path = f"{PLACE}/data/a"
-
-    found = await apart.to_places(referring.job)
-    others = await apart.elsewhere(referring.job.head, [path])
-
-    assert [_name(one.table) for one in found.tables] == ["own"]
-    assert others.paths == []
-    assert referring.read() == ["own"]
-
-
-async def test_who_asks_about_other_catalogs_hears_nothing_of_its_own(
-    referring: Referring,
-) -> None:
-    """Whoever looks for orphans has read its own tables."""
-    await referring.node.table("own")
-    await elsewhere(referring, METALAKE, "more", "one")
-    referring.surveyor.outside = {"own": into(PLACE), "one": into(PLACE)}
-
-    found = await referring.referrers.elsewhere(referring.job.head, [f"{PLACE}/data/a"])
-
-    assert found.paths == ["one"]
-    assert referring.read() == ["one"]
-
-
-async def test_a_storage_of_another_catalog_that_is_down_is_no_answer(
-    referring: Referring,
-) -> None:
-    """Nothing is deleted that its tables may need; what was read before need not be read."""
-    await referring.node.table("own")
-    await elsewhere(referring, METALAKE, "more", "one")
-    await referring.look()
-    referring.surveyor.is_down = True
-    assert await referring.look() == []
-    await referring.node.made("namespaces/a/tables", new_table("two"), catalog=f"{METALAKE}.more")
-
-    with pytest.raises(StorageUnavailable):
-        await referring.look()

@@ -1,0 +1,148 @@
+"""Tables of other catalogs that refer to files of a dropped one, and how little is read for it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+
+from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.catalog_commits import remove_catalog
+from headgate.catalog.catalogs import create_catalog
+from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.openings import head_pointer
+from headgate.errors import StorageUnavailable
+from headgate.kernel.kernel import Kernel
+from headgate.kernel.records import PointerKey
+from headgate.purge.referrers import Referrers
+from tests.unit.catalog.lakes import METALAKE, new_table
+from tests.unit.purge.referring import PLACE, Referring, into, name_of
+
+
+@contextmanager
+def counted_opens(kernel: Kernel) -> Iterator[list[str]]:
+    """The pointers of catalogs that are read one by one meanwhile."""
+    names: list[str] = []
+    read = kernel.pointers.read
+
+    async def noted(keys: Sequence[PointerKey]) -> list[int | None]:
+        names.extend(key.name for key in keys if key.name.startswith("cat/"))
+        return await read(keys)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel.pointers, "read", noted)
+        yield names
+
+
+async def elsewhere(referring: Referring, metalake: str, catalog: str, *tables: str) -> str:
+    """Another catalog with these tables, perhaps of another metalake; where it lies."""
+    node = referring.node
+    place = f"{referring.warehouse}-of-{metalake}-{catalog}"
+    if metalake != METALAKE:
+        await node.kernel.realms.create(metalake)
+    await create_catalog(node.kernel, metalake, CatalogEntity(0, catalog, place, {}))
+    await node.made("namespaces", {"namespace": ["a"]}, catalog=f"{metalake}.{catalog}")
+    for name in tables:
+        await node.made("namespaces/a/tables", new_table(name), catalog=f"{metalake}.{catalog}")
+    return place
+
+
+@pytest.mark.parametrize("metalake", [METALAKE, "other"])
+async def test_tables_of_other_catalogs_count(referring: Referring, metalake: str) -> None:
+    """Whatever metalake they are in; what leads to the files may lie in any catalog's place."""
+    place = await elsewhere(referring, metalake, "more", "one", "two")
+    referring.surveyor.outside = {"one": into(PLACE)}
+
+    found = await referring.referrers.to_places(referring.job)
+
+    assert [name_of(one.table) for one in found.tables] == ["one"]
+    assert found.roots == (referring.warehouse, place)
+    assert set(referring.surveyor.roots) == {found.roots}
+
+
+async def test_a_catalog_that_did_not_change_is_not_even_opened(referring: Referring) -> None:
+    """A look at many catalogs costs those in which something was done."""
+    for number in range(3):
+        await elsewhere(referring, METALAKE, f"c{number}", f"t{number}")
+    await referring.look()
+    referring.read()
+    await referring.node.made("namespaces/a/tables", new_table("new"), catalog=f"{METALAKE}.c1")
+
+    kernel = referring.node.kernel
+    with counted_opens(kernel) as opened:
+        await referring.look()
+
+    assert referring.read() == ["new"]
+    assert opened == [head_pointer((await referring.node.opened("c1")).catalog.id)]
+
+
+async def test_a_metalake_that_is_switched_off_keeps_its_files(referring: Referring) -> None:
+    """It can be switched on again; one that is dropped cannot."""
+    await elsewhere(referring, "other", "more", "one")
+    referring.surveyor.outside = {"one": into(PLACE)}
+    realms = referring.node.kernel.realms
+
+    off = await realms.deactivate("other")
+    while_off = await referring.look()
+    await realms.drop(off.id, active=False)
+
+    assert while_off == ["one"]
+    assert await referring.look() == []
+
+
+async def test_a_catalog_that_is_dropped_by_force_needs_nothing(referring: Referring) -> None:
+    """Its tables are purged themselves."""
+    await elsewhere(referring, METALAKE, "more", "one")
+    referring.surveyor.outside = {"one": into(PLACE)}
+    assert await referring.look() == ["one"]
+    node = referring.node
+    opened = await node.opened("more")
+    call = Call(CatalogName(METALAKE, "more"))
+    realm = await node.kernel.realms.get(METALAKE)
+    await remove_catalog(node.kernel, realm, call, opened.catalog, force=True)
+
+    assert await referring.look() == []
+
+
+async def test_operators_can_say_that_catalogs_share_no_files(referring: Referring) -> None:
+    """Then tables of other catalogs are not read at all."""
+    await referring.node.table("own")
+    await elsewhere(referring, METALAKE, "more", "one")
+    referring.surveyor.outside = {"own": into(PLACE), "one": into(PLACE)}
+    apart = Referrers(referring.node.kernel, referring.surveyor, across_catalogs=False)
+    path = f"{PLACE}/data/a"
+
+    found = await apart.to_places(referring.job)
+    others = await apart.elsewhere(referring.job.head, [path])
+
+    assert [name_of(one.table) for one in found.tables] == ["own"]
+    assert others.paths == []
+    assert referring.read() == ["own"]
+
+
+async def test_who_asks_about_other_catalogs_hears_nothing_of_its_own(
+    referring: Referring,
+) -> None:
+    """Whoever looks for orphans has read its own tables."""
+    await referring.node.table("own")
+    await elsewhere(referring, METALAKE, "more", "one")
+    referring.surveyor.outside = {"own": into(PLACE), "one": into(PLACE)}
+
+    found = await referring.referrers.elsewhere(referring.job.head, [f"{PLACE}/data/a"])
+
+    assert found.paths == ["one"]
+    assert referring.read() == ["one"]
+
+
+async def test_a_storage_of_another_catalog_that_is_down_is_no_answer(
+    referring: Referring,
+) -> None:
+    """Nothing is deleted that its tables may need; what was read before need not be read."""
+    await referring.node.table("own")
+    await elsewhere(referring, METALAKE, "more", "one")
+    await referring.look()
+    referring.surveyor.is_down = True
+    assert await referring.look() == []
+    await referring.node.made("namespaces/a/tables", new_table("two"), catalog=f"{METALAKE}.more")
+
+    with pytest.raises(StorageUnavailable):
+        await referring.look()
