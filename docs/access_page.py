@@ -9,6 +9,7 @@ from headgate.access.rules import RULES, Clause, Standing
 from headgate.http.gravitino.routes import ROUTES as GRAVITINO
 from headgate.http.iceberg.routes import ROUTES as ICEBERG
 from headgate.http.management.changes import ROUTES as CHANGES
+from headgate.http.management.file_references import ROUTES as REFERENCES
 from headgate.http.management.job_work import ROUTES as JOB_WORK
 from headgate.http.management.jobs import ROUTES as JOBS
 from headgate.http.management.maintenance import ROUTES as MAINTENANCE
@@ -74,7 +75,16 @@ def _routes() -> Iterable[tuple[str, Route]]:
         (("/api", route) for route in GRAVITINO),
         (
             ("", route)
-            for route in chain(MANAGEMENT, CHANGES, REPORTS, JOBS, JOB_WORK, MAINTENANCE, EXPORTS)
+            for route in chain(
+                MANAGEMENT,
+                CHANGES,
+                REPORTS,
+                JOBS,
+                JOB_WORK,
+                REFERENCES,
+                MAINTENANCE,
+                EXPORTS,
+            )
             if route.rule
         ),
     )

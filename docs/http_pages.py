@@ -16,6 +16,7 @@ from headgate.http.gravitino.routes import ROUTES as GRAVITINO_ROUTES
 from headgate.http.iceberg.config import LIFETIME
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.management.changes import ROUTES as CHANGE_ROUTES
+from headgate.http.management.file_references import ROUTES as REFERENCE_ROUTES
 from headgate.http.management.job_work import ROUTES as JOB_WORK_ROUTES
 from headgate.http.management.jobs import ROUTES as JOB_ROUTES
 from headgate.http.management.maintenance import ROUTES as MAINTENANCE_ROUTES
@@ -89,6 +90,7 @@ def endpoints_page() -> Iterator[str]:
         CHANGE_ROUTES,
         JOB_ROUTES,
         JOB_WORK_ROUTES,
+        REFERENCE_ROUTES,
         MAINTENANCE_ROUTES,
         EXPORT_ROUTES,
     )

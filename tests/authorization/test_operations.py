@@ -14,6 +14,7 @@ from headgate.http.gravitino.routes import ROOT_ROUTES
 from headgate.http.gravitino.routes import ROUTES as GRAVITINO_ROUTES
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.management.changes import ROUTES as CHANGE_ROUTES
+from headgate.http.management.file_references import ROUTES as REFERENCE_ROUTES
 from headgate.http.management.job_work import ROUTES as JOB_WORK_ROUTES
 from headgate.http.management.jobs import ROUTES as JOB_ROUTES
 from headgate.http.management.maintenance import ROUTES as MAINTENANCE_ROUTES
@@ -74,6 +75,7 @@ ELSEWHERE = {
         "claimJob",
         "reportJob",
         "sizeJob",
+        "findReferences",
         "showMaintenance",
         "listMaintenanceRuns",
         "startMaintenanceRun",
@@ -86,7 +88,7 @@ ELSEWHERE = {
     },
 }
 """Identities, settings and sweeps are of no metalake, purge jobs are of tables that are no more,
-partitions are not served: others test them."""
+references come from other catalogs, partitions are not served: others test them."""
 ROUTES: dict[str, Sequence[Route]] = {
     "iceberg": ICEBERG_ROUTES,
     "gravitino": (*GRAVITINO_ROUTES, *ROOT_ROUTES),
@@ -96,6 +98,7 @@ ROUTES: dict[str, Sequence[Route]] = {
         *REPORT_ROUTES,
         *JOB_ROUTES,
         *JOB_WORK_ROUTES,
+        *REFERENCE_ROUTES,
         *MAINTENANCE_ROUTES,
         *EXPORT_ROUTES,
     ),

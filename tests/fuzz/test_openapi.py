@@ -24,7 +24,7 @@ CONFIG = f"""\
 "path.catalog" = "main"
 "path.schema" = "{NAMESPACE}"
 """
-OPERATIONS = {"api": 75, "iceberg/v1": 35, "management/v1": 30}
+OPERATIONS = {"api": 75, "iceberg/v1": 35, "management/v1": 31}
 
 
 def operations(server: HeadgateServer, document: str) -> set[tuple[str, str]]:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from headgate.errors import OutcomeUnknown
 from headgate.limits import ORPHANS_ASKED_AT_ONCE, ORPHANS_ASKED_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headgate.pipelines.server import Server
+
+
+TRIES_MAX = 5
+"""That a question may be lost in a row: a server may restart."""
 
 
 class _Answer(msgspec.Struct, rename="kebab"):
@@ -54,11 +59,20 @@ class Elsewhere:
         return left
 
     def _referred(self, paths: list[str]) -> list[str]:
-        """The server is asked until it knows."""
+        """The server is asked until it knows. It changes nothing, so a question of which nobody
+        knows whether it arrived is asked again."""
+        tries = 0
         while True:
-            answer = msgspec.convert(self._server.post(self._path, {"paths": paths}), _Answer)
+            try:
+                answer = msgspec.convert(self._server.post(self._path, {"paths": paths}), _Answer)
+            except OutcomeUnknown:
+                tries += 1
+                if tries == TRIES_MAX:
+                    raise
+                continue
             if answer.is_known:
                 return answer.referred
+            tries = 0
 
 
 def in_questions(paths: Iterable[str]) -> Iterator[list[str]]:
@@ -66,10 +80,11 @@ def in_questions(paths: Iterable[str]) -> Iterator[list[str]]:
     some: list[str] = []
     length = 0
     for path in paths:
-        length += len(path)
+        size = len(path.encode())
+        length += size
         if some and (len(some) == ORPHANS_ASKED_AT_ONCE or length > ORPHANS_ASKED_BYTES_MAX):
             yield some
-            some, length = [], len(path)
+            some, length = [], size
         some.append(path)
     if some:
         yield some

@@ -18,7 +18,7 @@ from headgate.catalog.territories import foreign_places
 from headgate.errors import FileMissing, InvalidInput, LeaseLost, StorageUnavailable
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
-from headgate.limits import INDEX_KEY_BYTES_MAX, PURGE_OUTSIDE_AT_ONCE, PURGE_PATHS_PER_TURN
+from headgate.limits import INDEX_KEY_BYTES_MAX, PATHS_PER_TURN, PURGE_OUTSIDE_AT_ONCE
 from headgate.model.locations import index_key, is_within
 from headgate.purge.claims import Lease
 from headgate.purge.commits import commit
@@ -262,7 +262,7 @@ class Stages:
         """Delete what is not in the table's own places, as far as nobody else has it or needs
         it."""
         wanted: list[str] = []
-        for some in _parts(paths, PURGE_PATHS_PER_TURN):
+        for some in _parts(paths, PATHS_PER_TURN):
             wanted += [path for path in some if _is_inside(path, ground)]
             await asyncio.sleep(0)  # others have their turn
         shared = await self.referrers.shared(live, wanted)
@@ -271,7 +271,7 @@ class Stages:
         needed = set(shared.paths)
         attempt.tell(attempt.tally.kept_outside(len(needed)), self.counters)
         rest = [path for path in wanted if path not in needed]
-        for some in _parts(rest, PURGE_PATHS_PER_TURN):
+        for some in _parts(rest, PATHS_PER_TURN):
             ours = await self._take(live, some, ground.roots, attempt)
             for few in _parts(ours, PURGE_OUTSIDE_AT_ONCE):
                 if not attempt.lease.holds():

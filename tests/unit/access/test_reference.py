@@ -74,6 +74,7 @@ OWN = {
     "alterIdentities": "service_admin",
     "readSettings": "service_admin",
     "readChanges": "metalake | service_admin",
+    "readReferences": "metalake | catalog",
     "readJobs": "metalake | catalog | table use_catalog use_schema | service_admin",
     "undropTable": "metalake | catalog | table use_catalog use_schema | service_admin",
     "manageJobs": "metalake | catalog | service_admin",

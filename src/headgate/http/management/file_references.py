@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from headgate.access.rules import READ_REFERENCES
+from headgate.access.rules import LOAD_CATALOG, READ_REFERENCES
 from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.lake import Lake
-from headgate.catalog.openings import Opened
+from headgate.catalog.territories import lying_elsewhere
 from headgate.errors import (
     BadRequest,
     CatalogNotFound,
     Forbidden,
-    InvalidInput,
+    MetalakeNotFound,
     Overloaded,
     StorageUnavailable,
 )
@@ -22,7 +22,6 @@ from headgate.http.request import Request, Response, decode, json_response
 from headgate.http.router import Route, Surface
 from headgate.kernel.records import PointerKey
 from headgate.limits import BODY_BYTES_MAX
-from headgate.model.locations import index_key
 from headgate.model.wire_names import unquote_segment
 from headgate.purge.enquiries import Enquiries
 
@@ -41,13 +40,13 @@ class ReferenceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which files are asked about."""
 
     paths: tuple[str, ...]
-    """Those that do not lie in places of the catalog are passed over."""
 
 
 class ReferenceAnswer(msgspec.Struct, frozen=True, rename="kebab"):
     """Which of them are needed."""
 
     referred: list[str]
+    """Also what lies in places of other catalogs: that is theirs, needed or not."""
     is_known: bool
     """False: it takes longer to find out. Ask the same again."""
 
@@ -60,23 +59,13 @@ async def find_references(services: ReferenceServices, request: Request) -> Resp
     request.principal = caller.name
     call = Call(CatalogName(metalake, catalog), caller, request=request.id)
     opened = await services.lake.open(call)
+    await opened.require(LOAD_CATALOG)  # who may not know it hears what it would if there were none
     await opened.require(READ_REFERENCES)
+    theirs = await lying_elsewhere(services.lake.kernel, opened.catalog.id, wanted.paths)
     own = PointerKey(opened.realm.id, opened.pointer)
-    found = await services.enquiries.elsewhere(own, _inside(opened, wanted.paths))
-    return json_response(200, ReferenceAnswer(found or [], found is not None))
-
-
-def _inside(opened: Opened, paths: tuple[str, ...]) -> list[str]:
-    """Those that lie in places of the catalog: others are none of the caller's business."""
-    roots = tuple(map(index_key, opened.allowed_locations))
-    return [path for path in paths if _key(path).startswith(roots)]
-
-
-def _key(path: str) -> bytes:
-    try:
-        return index_key(path)
-    except InvalidInput:  # no location at all
-        return b""
+    rest = [path for path in wanted.paths if path not in theirs]
+    found = await services.enquiries.elsewhere(own, rest)
+    return json_response(200, ReferenceAnswer([*theirs, *(found or ())], found is not None))
 
 
 ROUTES = (
@@ -90,7 +79,14 @@ ROUTES = (
         request=ReferenceRequest,
         response=ReferenceAnswer,
         body_bytes_max=BODY_BYTES_MAX,
-        errors=(BadRequest, Forbidden, CatalogNotFound, Overloaded, StorageUnavailable),
+        errors=(
+            BadRequest,
+            Forbidden,
+            MetalakeNotFound,
+            CatalogNotFound,
+            Overloaded,
+            StorageUnavailable,
+        ),
         rule=READ_REFERENCES,
     ),
 )
