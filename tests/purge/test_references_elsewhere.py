@@ -3,12 +3,14 @@ the table is gone that it belonged to. Catalogs have places of their own; manife
 
 import json
 from collections.abc import AsyncIterator, Iterable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from pyiceberg.manifest import ManifestFile
 
-from headgate.catalog.catalogs import create_catalog
+from headgate.catalog.calls import CatalogName
+from headgate.catalog.catalogs import alter_catalog, create_catalog
 from headgate.catalog.entities import CatalogEntity
 from headgate.pipelines.fixtures.table import Made
 from headgate.purge import surveying, worker
@@ -182,6 +184,27 @@ async def test_a_disk_of_another_catalog_that_is_not_there_keeps_all_files(site:
     row = await machine.row(job)
     assert (row.state, row.kept) == (State.SUCCEEDED, 2)
     assert files_of(made) == set(kept)
+
+
+async def test_a_table_in_a_place_that_its_catalog_lost_still_counts(site: Site) -> None:
+    """Nobody may put new tables there, but those that are there need their files."""
+    machine = await site.machine()
+    made = await machine.make()
+    folder = await other_catalog(site, machine)
+    besides, name = site.world.folder / "besides", CatalogName(METALAKE, OTHER)
+    allow = partial(alter_catalog, machine.node.kernel, name)
+    await allow({"allowed_locations": (besides.as_posix(),)}, ":")
+    kept = data_of(made)[:2]
+    await register(machine, besides, taking_up(besides, kept))
+    await allow({"allowed_locations": ()}, ":")
+
+    job = await machine.drop()
+    await machine.work()
+
+    row = await machine.row(job)
+    assert (row.state, row.kept) == (State.SUCCEEDED, 2)
+    assert files_of(made) == set(kept)
+    assert not folder.exists()
 
 
 async def test_a_large_table_of_another_catalog_that_keeps_to_itself_is_read_once(

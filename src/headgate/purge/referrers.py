@@ -5,7 +5,6 @@ Their metadata is read once: a table whose entry is the same refers to the same.
 the tables that changed since the last one in this process, and the first one costs all of them.
 """
 
-import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -13,13 +12,11 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from headgate.catalog.entities import Kind, TableEntity, decode_entry
+from headgate.catalog.entities import TableEntity
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.ports import Roots
-from headgate.catalog.purging import PURGE, LiveJob, can_come_back, decode_job, is_job
-from headgate.catalog.stored_names import NAMES
+from headgate.catalog.purging import LiveJob
 from headgate.catalog.territories import HAVE_CATALOGS
-from headgate.catalog.walks import unhurried
 from headgate.errors import InvalidInput, ObjectNotFound
 from headgate.kernel.index import HeadView, open_head
 from headgate.kernel.kernel import Kernel
@@ -27,7 +24,9 @@ from headgate.kernel.realms import is_dropped
 from headgate.kernel.records import PointerKey
 from headgate.limits import FETCH_IDS_MAX, REFERENCE_COMMITS_MAX
 from headgate.model.locations import index_key
+from headgate.purge.folders import parent_of
 from headgate.purge.neighbours import Neighbours
+from headgate.purge.outsiders import Known, Outsider, all_tables, changes_between
 from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
 
 UNREAD_SECONDS = 60.0
@@ -50,30 +49,6 @@ class Surveying(Protocol):
         ...
 
 
-class Outsider(NamedTuple):
-    """A table that refers to files outside of its places, or of which not all could be read."""
-
-    table: Surveyed
-    outside: Outside
-    again: float
-    """When it is to be read once more, by the stopwatch."""
-
-    @property
-    def referrer(self) -> Referrer:
-        return Referrer(self.table, self.outside.digest)
-
-
-class Changes(NamedTuple):
-    """Objects of the entries of tables that changed."""
-
-    gone: set[int]
-    come: set[int]
-    recalled: set[int]
-    """Of those that were dropped and could come back: they did, or cannot any more."""
-    waiting: set[int]
-    """Of those that are dropped now and can come back."""
-
-
 class Referring(NamedTuple):
     """Tables that refer to some files outside of their places."""
 
@@ -85,72 +60,23 @@ class Referring(NamedTuple):
 NOBODY = Referring()
 
 
-class Known:
-    """What is known of the tables of a catalog, by the objects of their entries."""
+class Places:
+    """Where the files of all catalogs may lie."""
 
-    def __init__(self) -> None:
-        self.head: HeadView | None = None
-        self.plain: set[int] = set()
-        """Those that refer to nothing outside."""
-        self.outsiders: dict[int, Outsider] = {}
-        self.waiting: set[int] = set()
-        """Those that are dropped, and can come back."""
-        self.unknown: set[int] = set()
-        """Those that are not read yet."""
-        self.doubted: set[int] = set()
-        """Those of which not even manifests are known."""
-        self.again = float("inf")
-        """When something of it is to be read once more, by the stopwatch."""
-        self.learning = asyncio.Lock()
+    def __init__(self, roots: Iterable[str]) -> None:
+        self._roots = tuple(sorted(roots))
+        self._keys = frozenset(map(index_key, self._roots))
 
-    @property
-    def referring(self) -> list[Outsider]:
-        """Those that refer to something outside."""
-        return [one for one in self.outsiders.values() if not one.outside.is_nothing]
+    def with_those_of(self, tables: Iterable[Surveyed]) -> Roots:
+        """Besides, those that these tables have: a catalog may have lost some that are in use."""
+        own = {place for table in tables for place in table.own if not self._hold(place)}
+        return (*self._roots, *sorted(own))
 
-    def is_all(self, head: int, now: float) -> bool:
-        """Whether all is known of the catalog as it is under this head."""
-        is_same = self.head is not None and self.head.id == head
-        return is_same and not self.unknown and now < self.again
-
-    def replace(self, changes: Changes) -> None:
-        """Take over what changed."""
-        waiting = (self.waiting - changes.recalled) | changes.waiting
-        left = (changes.gone | self.waiting).difference(changes.come, waiting)
-        self.plain -= left
-        self.unknown -= left
-        self.doubted -= left
-        for object in left:
-            self.outsiders.pop(object, None)
-        self.waiting = waiting
-        for new in (changes.come, waiting):
-            self.unknown |= new.difference(self.plain, self.outsiders)
-
-    def learn(self, object: int, one: Outsider) -> None:
-        """Take over what a table refers to."""
-        self.unknown.discard(object)
-        self.doubted.discard(object)
-        if one.outside.is_nothing and not one.outside.unread:
-            self.plain.add(object)
-            self.outsiders.pop(object, None)
-        else:
-            self.outsiders[object] = one
-            self.again = min(self.again, one.again)
-
-    def forget_unread(self, now: float) -> None:
-        """Those that are to be read once more are not known."""
-        due = {object for object, one in self.outsiders.items() if one.again <= now}
-        self.unknown |= due
-        rest = [one.again for object, one in self.outsiders.items() if object not in due]
-        self.again = min(rest, default=float("inf"))
-
-    def doubt(self, referrers: Iterable[Referrer]) -> None:
-        """These tables do not refer to what they did, although they are the same: their files were
-        changed behind our back."""
-        tables = {one.table for one in referrers}
-        doubted = {object for object, one in self.outsiders.items() if one.table in tables}
-        self.doubted |= doubted
-        self.unknown |= doubted
+    def _hold(self, place: str) -> bool:
+        key = index_key(place)
+        while key and key not in self._keys:
+            key = parent_of(key)
+        return bool(key)
 
 
 class Referrers:
@@ -169,9 +95,11 @@ class Referrers:
     async def to_places(self, live: LiveJob) -> Referring:
         """Those that may refer to files in the places of a dropped table."""
         places = tuple(map(index_key, live.job.reserved))
-        found, roots = await self._outsiders(live.head)
+        found, known = await self._outsiders(live.head)
         tables = tuple(one.referrer for one in found if one.outside.touches(places))
-        return Referring(tables, roots) if tables else NOBODY
+        if not tables:
+            return NOBODY
+        return Referring(tables, known.with_those_of(one.table for one in tables))
 
     async def shared(self, live: LiveJob, paths: Sequence[str]) -> Shared:
         """Those of these files of a dropped table, outside of its places, that others refer to."""
@@ -187,12 +115,13 @@ class Referrers:
             known.doubt(referrers)
 
     async def _shared(
-        self, outsiders: Iterable[Outsider], roots: Roots, paths: Sequence[str]
+        self, outsiders: Iterable[Outsider], places: Places, paths: Sequence[str]
     ) -> Shared:
         folders = set(map(_folder_of, paths))
         found = [one.referrer for one in outsiders if one.outside.lies_in(folders)]
         if not found:
             return Shared()
+        roots = places.with_those_of(one.table for one in found)
         shared = await self._surveyor.shared(found, roots, paths)
         if shared.is_stale:
             self.doubt(found)
@@ -200,19 +129,19 @@ class Referrers:
 
     async def _outsiders(
         self, own: PointerKey, *, besides: bool = False
-    ) -> tuple[list[Outsider], Roots]:
+    ) -> tuple[list[Outsider], Places]:
         """All tables that count for a catalog, as they are now, and the places of all catalogs;
         `besides`: without its own."""
-        heads, roots = await self._heads()
+        heads, places = await self._heads()
         self._known = {key: known for key, known in self._known.items() if key in heads}
         found: list[Outsider] = []
         for key, head in heads.items():
             counts = not besides if key == own else self._across_catalogs
             if counts:
-                found += await self._of(key, head, roots)
-        return found, roots
+                found += await self._of(key, head, places)
+        return found, places
 
-    async def _heads(self) -> tuple[dict[PointerKey, int], Roots]:
+    async def _heads(self) -> tuple[dict[PointerKey, int], Places]:
         """The heads of all catalogs whose tables count, and where their files may lie. Nothing of
         a metalake comes back that is dropped."""
         heads = await self._neighbours.heads()
@@ -227,9 +156,9 @@ class Referrers:
             }
             places = await self._neighbours.places(realm.id, catalogs)
             roots |= {root for place in places.values() for root in place.roots}
-        return found, tuple(sorted(roots))
+        return found, Places(roots)
 
-    async def _of(self, key: PointerKey, value: int, roots: Roots) -> list[Outsider]:
+    async def _of(self, key: PointerKey, value: int, places: Places) -> list[Outsider]:
         """Those of a catalog. Of one that is dropped nothing comes back."""
         known = self._known.setdefault(key, Known())
         if known.is_all(value, self._kernel.clock.seconds()):
@@ -242,7 +171,7 @@ class Referrers:
                     return []
                 try:
                     await self._compare(known, head)
-                    gaps = await self._read(known, head, roots)
+                    gaps = await self._read(known, head, places)
                 except ObjectNotFound:  # of a state that is not the present one any more
                     if (await self._head(key)).id == head.id:
                         raise
@@ -266,15 +195,15 @@ class Referrers:
         changes = None
         if before is not None and head.head.seq - before.head.seq <= REFERENCE_COMMITS_MAX:
             with suppress(ObjectNotFound):  # pages of the head before are gone
-                changes = await _changes(before, head)
+                changes = await changes_between(before, head)
         if changes is None:
-            changes = await _all(head)
+            changes = await all_tables(head)
             there = {*known.plain, *known.outsiders, *known.unknown}
             changes = changes._replace(gone=there - changes.come, recalled=known.waiting)
         known.replace(changes)
         known.head = head
 
-    async def _read(self, known: Known, head: HeadView, roots: Roots) -> set[str]:
+    async def _read(self, known: Known, head: HeadView, places: Places) -> set[str]:
         """Read the tables that are not known; those of their files that are gone or damaged."""
         gaps: set[str] = set()
         objects = list(known.unknown)  # in no order: a million would hold up the loop
@@ -285,7 +214,7 @@ class Referrers:
                 Surveyed(one.metadata_location, one.reserved, object in known.doubted)
                 for object, one in zip(some, entities, strict=True)
             ]
-            found = await self._surveyed(entities, asked, roots)
+            found = await self._surveyed(entities, asked, places.with_those_of(asked))
             again = self._kernel.clock.seconds() + UNREAD_SECONDS
             for object, (table, outside) in zip(some, found, strict=True):
                 gaps.update(outside.unread)
@@ -317,43 +246,6 @@ class Referrers:
         entities = await head.get_all(objects, TableEntity)
         store.forget(head.realm, uncached)
         return entities
-
-
-async def _changes(before: HeadView, head: HeadView) -> Changes:
-    """What changed from one head to another, at the cost of what changed."""
-    names = await before.index(NAMES).difference(head.index(NAMES))
-    jobs = await before.index(PURGE).difference(head.index(PURGE))
-    return Changes(
-        gone=_tables(old for _, old, _ in names),
-        come=_tables(new for _, _, new in names),
-        recalled={one for key, old, _ in jobs for one in _waiting(key, old)},
-        waiting={one for key, _, new in jobs for one in _waiting(key, new)},
-    )
-
-
-async def _all(head: HeadView) -> Changes:
-    """All that there is, a chunk at a time."""
-    names, jobs = head.index(NAMES).scan(), head.index(PURGE).scan()
-    return Changes(
-        gone=set(),
-        come={one async for _, value in unhurried(names) for one in _tables([value])},
-        recalled=set(),
-        waiting={one async for entry in unhurried(jobs) for one in _waiting(*entry)},
-    )
-
-
-def _tables(values: Iterable[bytes | None]) -> set[int]:
-    """The objects of those of these entries that are tables."""
-    entries = [decode_entry(value) for value in values if value is not None]
-    return {entry.object for entry in entries if entry.kind is Kind.TABLE}
-
-
-def _waiting(key: bytes, value: bytes | None) -> set[int]:
-    """The object of a table that is dropped and can come back, if this is the job of one."""
-    if value is None or not is_job(key):
-        return set()
-    _, job = decode_job(key, value)
-    return {job.object} if can_come_back(job) else set()
 
 
 def _folder_of(path: str) -> bytes:

@@ -1,0 +1,141 @@
+"""What is known of the tables of a catalog: which refer to files outside of their places."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from headgate.catalog.entities import Kind, decode_entry
+from headgate.catalog.purging import PURGE, can_come_back, decode_job, is_job
+from headgate.catalog.stored_names import NAMES
+from headgate.catalog.walks import unhurried
+from headgate.kernel.index import HeadView
+from headgate.purge.surveyor import Outside, Referrer, Surveyed
+
+
+class Outsider(NamedTuple):
+    """A table that refers to files outside of its places, or of which not all could be read."""
+
+    table: Surveyed
+    outside: Outside
+    again: float
+    """When it is to be read once more, by the stopwatch."""
+
+    @property
+    def referrer(self) -> Referrer:
+        return Referrer(self.table, self.outside.digest)
+
+
+class Changes(NamedTuple):
+    """Objects of the entries of tables that changed."""
+
+    gone: set[int]
+    come: set[int]
+    recalled: set[int]
+    """Of those that were dropped and could come back: they did, or cannot any more."""
+    waiting: set[int]
+    """Of those that are dropped now and can come back."""
+
+
+class Known:
+    """What is known of the tables of a catalog, by the objects of their entries."""
+
+    def __init__(self) -> None:
+        self.head: HeadView | None = None
+        self.plain: set[int] = set()
+        """Those that refer to nothing outside."""
+        self.outsiders: dict[int, Outsider] = {}
+        self.waiting: set[int] = set()
+        """Those that are dropped, and can come back."""
+        self.unknown: set[int] = set()
+        """Those that are not read yet."""
+        self.doubted: set[int] = set()
+        """Those of which not even manifests are known."""
+        self.again = float("inf")
+        """When something of it is to be read once more, by the stopwatch."""
+        self.learning = asyncio.Lock()
+
+    @property
+    def referring(self) -> list[Outsider]:
+        """Those that refer to something outside."""
+        return [one for one in self.outsiders.values() if not one.outside.is_nothing]
+
+    def is_all(self, head: int, now: float) -> bool:
+        """Whether all is known of the catalog as it is under this head."""
+        is_same = self.head is not None and self.head.id == head
+        return is_same and not self.unknown and now < self.again
+
+    def replace(self, changes: Changes) -> None:
+        """Take over what changed."""
+        waiting = (self.waiting - changes.recalled) | changes.waiting
+        left = (changes.gone | self.waiting).difference(changes.come, waiting)
+        self.plain -= left
+        self.unknown -= left
+        self.doubted -= left
+        for object in left:
+            self.outsiders.pop(object, None)
+        self.waiting = waiting
+        for new in (changes.come, waiting):
+            self.unknown |= new.difference(self.plain, self.outsiders)
+
+    def learn(self, object: int, one: Outsider) -> None:
+        """Take over what a table refers to."""
+        self.unknown.discard(object)
+        self.doubted.discard(object)
+        if one.outside.is_nothing and not one.outside.unread:
+            self.plain.add(object)
+            self.outsiders.pop(object, None)
+        else:
+            self.outsiders[object] = one
+            self.again = min(self.again, one.again)
+
+    def forget_unread(self, now: float) -> None:
+        """Those that are to be read once more are not known."""
+        due = {object for object, one in self.outsiders.items() if one.again <= now}
+        self.unknown |= due
+        rest = [one.again for object, one in self.outsiders.items() if object not in due]
+        self.again = min(rest, default=float("inf"))
+
+    def doubt(self, referrers: Iterable[Referrer]) -> None:
+        """These tables do not refer to what they did, although they are the same: their files were
+        changed behind our back."""
+        tables = {one.table for one in referrers}
+        doubted = {object for object, one in self.outsiders.items() if one.table in tables}
+        self.doubted |= doubted
+        self.unknown |= doubted
+
+
+async def changes_between(before: HeadView, head: HeadView) -> Changes:
+    """What changed from one head to another, at the cost of what changed."""
+    names = await before.index(NAMES).difference(head.index(NAMES))
+    jobs = await before.index(PURGE).difference(head.index(PURGE))
+    return Changes(
+        gone=_tables(old for _, old, _ in names),
+        come=_tables(new for _, _, new in names),
+        recalled={one for key, old, _ in jobs for one in _waiting(key, old)},
+        waiting={one for key, _, new in jobs for one in _waiting(key, new)},
+    )
+
+
+async def all_tables(head: HeadView) -> Changes:
+    """All that there is, a chunk at a time."""
+    names, jobs = head.index(NAMES).scan(), head.index(PURGE).scan()
+    return Changes(
+        gone=set(),
+        come={one async for _, value in unhurried(names) for one in _tables([value])},
+        recalled=set(),
+        waiting={one async for entry in unhurried(jobs) for one in _waiting(*entry)},
+    )
+
+
+def _tables(values: Iterable[bytes | None]) -> set[int]:
+    """The objects of those of these entries that are tables."""
+    entries = [decode_entry(value) for value in values if value is not None]
+    return {entry.object for entry in entries if entry.kind is Kind.TABLE}
+
+
+def _waiting(key: bytes, value: bytes | None) -> set[int]:
+    """The object of a table that is dropped and can come back, if this is the job of one."""
+    if value is None or not is_job(key):
+        return set()
+    _, job = decode_job(key, value)
+    return {job.object} if can_come_back(job) else set()
