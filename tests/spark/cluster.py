@@ -4,7 +4,6 @@ be killed."""
 import contextlib
 import os
 import re
-import signal
 import sys
 from pathlib import Path
 
@@ -82,12 +81,6 @@ class SparkCluster(PrivateServer):
     def executors(self) -> list[int]:
         """The ids of the processes that run tasks of anybody."""
         return [pid for worker in self._workers for pid in _executors(worker)]
-
-    def kill_executor(self) -> int:
-        """SIGKILL to one executor that runs; its id."""
-        victim = self.executors()[0]
-        os.kill(victim, signal.SIGKILL)
-        return victim
 
     def kill_worker(self) -> None:
         """SIGKILL to a worker that has an executor, and to all that it started."""

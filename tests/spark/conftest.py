@@ -17,15 +17,12 @@ from headgate.purge.fence import Fence, new_fence
 from headgate.testing.headgate_server import HeadgateServer
 from headgate.testing.object_stores import S3Server
 from tests.clients.conftest import JSON_LOG, connect, troubles
-from tests.conftest import FULL
 from tests.spark.cluster import SparkCluster
 from tests.spark.connect import ConnectServer
 from tests.spark.purging import SETTINGS, patient, sets
 from tests.storage.conftest import SERVERS
 
 BUCKETS = itertools.count(1)
-
-collect_ignore = [] if FULL else ["test_purge_deaths.py"]
 
 
 @pytest.fixture(name="server", scope="module")
