@@ -127,6 +127,8 @@ REFERENCE_FOLDERS_MAX = 100  # that are told apart; of more, those that they lie
 REFERENCE_MANIFESTS_KNOWN_MAX = 100_000  # by one child: what each leads to never changes
 ENQUIRIES_MAX = 16  # about files that other catalogs may need, under way in one process
 ENQUIRY_SECONDS = 20.0  # after which whoever asked is told to ask again
+REFERENCES_ASKED_MAX = 5_000  # files that other catalogs may need, in one question
+REFERENCES_ASKED_BYTES_MAX = 1 << 20  # in their paths
 REFERENCE_COMMITS_MAX = 1_000  # since the last look; after more all names are walked over
 REFERENCE_UNREAD_MAX = 20  # files that are gone or damaged, of one table
 PURGE_WORKERS_MAX = 64  # jobs of one process at a time
@@ -306,8 +308,6 @@ ORPHANS_BROADCAST_FILES_MAX = 2_000_000  # known to each executor: some 24 bytes
 ORPHANS_COLLECTED_BYTES_MAX = 64 << 20  # of orphans that come to the driver at once
 ORPHANS_ROWS_AT_ONCE = 10_000  # that an executor gives back
 ORPHANS_CHECKED_AT_ONCE = 100_000  # between two looks at the catalog
-ORPHANS_ASKED_AT_ONCE = 5_000  # whether tables of other catalogs need them
-ORPHANS_ASKED_BYTES_MAX = 1 << 20  # in paths, of one such question
 ORPHANS_LOOKS_MAX = 5  # at names that change, before what may be theirs is kept
 ORPHANS_FAILURES_SHOWN = 100  # in a summary
 
@@ -321,7 +321,7 @@ assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0
 assert BODY_BYTES_MIN < SHORT_BODY_BYTES_MAX < BODY_BYTES_MAX
 assert BODY_SECONDS_MAX < REQUEST_SECONDS_MAX
 assert ENQUIRY_SECONDS < REQUEST_SECONDS_MAX
-assert ORPHANS_ASKED_BYTES_MAX * 3 < BODY_BYTES_MAX
+assert REFERENCES_ASKED_BYTES_MAX * 3 < BODY_BYTES_MAX
 assert PORTAGE_PAGE_BYTES * 3 < BODY_BYTES_MAX
 assert FINISH_SECONDS + GIVE_UP_SECONDS + CLOSE_SECONDS < STOP_SECONDS
 assert PIPELINE_REQUEST_SECONDS_MAX > REQUEST_SECONDS_MAX

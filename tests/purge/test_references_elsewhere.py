@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 from pyiceberg.manifest import ManifestFile
 
-from headgate.catalog.calls import CatalogName
+from headgate.catalog.calls import Call, CatalogName
+from headgate.catalog.catalog_commits import remove_catalog
 from headgate.catalog.catalogs import alter_catalog, create_catalog
 from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.metalakes import drop_metalake
 from headgate.pipelines.fixtures.table import Made
 from headgate.purge import surveying, worker
+from headgate.purge.draining import Draining
 from headgate.purge.job_states import State
 from headgate.testing.kernels import SteppedClock
 from tests.planning.tables import MetadataTable, data_file
@@ -91,19 +94,23 @@ async def test_files_that_a_table_of_another_catalog_took_up_stay(
     assert lying_below(folder) == theirs
 
 
-async def test_what_leads_to_such_files_may_lie_in_the_dropped_table(site: Site) -> None:
-    """A copy of the metadata that another catalog registered: it shares lists and manifests too,
-    and all that these lead to is needed."""
-    machine = await site.machine()
-    made = await machine.make()
-    folder = await other_catalog(site, machine)
+async def copied(machine: Machine, folder: Path, metalake: str = METALAKE) -> None:
+    """Let the other catalog have a copy of a table's metadata, and nothing else."""
     loaded = await machine.node.load()
     copy = loaded["metadata"] | {"location": (folder / "b").as_posix(), "metadata-log": []}
     (folder / "b").mkdir(parents=True)
     metadata = folder / "b" / "00000.metadata.json"
     metadata.write_text(json.dumps(copy))
     body = {"name": "b", "metadata-location": metadata.as_posix()}
-    await machine.node.made("namespaces/a/register", body, catalog=f"{METALAKE}.{OTHER}")
+    await machine.node.made("namespaces/a/register", body, catalog=f"{metalake}.{OTHER}")
+
+
+async def test_what_leads_to_such_files_may_lie_in_the_dropped_table(site: Site) -> None:
+    """A copy of the metadata that another catalog registered: it shares lists and manifests too,
+    and all that these lead to is needed."""
+    machine = await site.machine()
+    made = await machine.make()
+    await copied(machine, await other_catalog(site, machine))
     there = files_of(made)
 
     job = await machine.drop()
@@ -115,6 +122,28 @@ async def test_what_leads_to_such_files_may_lie_in_the_dropped_table(site: Site)
     assert set(data_of(made)) == {path for path in there if "/metadata/" not in path.as_posix()}
     assert gone
     assert all(path.name.endswith(".metadata.json") for path in gone)
+
+
+@pytest.mark.parametrize("what", ["catalog", "metalake"])
+async def test_a_container_that_is_dropped_leaves_what_others_need(site: Site, what: str) -> None:
+    """Its places can be read as long as files are deleted there, so it is known what leads to
+    what."""
+    machine = await site.machine()
+    made = await machine.make()
+    await copied(machine, await other_catalog(site, machine, "other"), "other")
+    data, kernel = data_of(made), machine.node.kernel
+    call = Call(CatalogName(METALAKE, "main"))
+    if what == "catalog":
+        realm, opened = await kernel.realms.get(METALAKE), await machine.node.opened()
+        await remove_catalog(kernel, realm, call, opened.catalog, force=True)
+    else:
+        await drop_metalake(machine.node.lake, call, force=True)
+    await Draining(kernel).make_one()
+    await machine.work()
+
+    assert data_of(made) == data
+    assert await machine.inspector.all_live() == []
+    assert not [path for path in files_of(made) if path.name.endswith(".metadata.json")]
 
 
 async def test_a_reference_from_elsewhere_that_is_made_during_a_purge_stops_it(

@@ -4,8 +4,7 @@ Each metalake keeps the places of its own catalogs, in the commits that change t
 is under another pointer, so it is asked before such a commit and once more after it.
 """
 
-import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from headgate.catalog.dropped_catalogs import DROPPED, find_dropped, still_there
 from headgate.catalog.entities import CatalogEntity
@@ -19,15 +18,14 @@ from headgate.catalog.reservations import (
     reserve,
 )
 from headgate.catalog.stored_names import CATALOG_POINTER, LOCATIONS, NAMES
-from headgate.errors import InvalidInput, LocationTaken
+from headgate.errors import LocationTaken
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import DROPPED as FORMER_NAME
 from headgate.kernel.realms import Realm, RealmState, is_dropped
 from headgate.kernel.records import PointerKey
-from headgate.limits import PATHS_PER_TURN
-from headgate.model.locations import index_key, normalize
+from headgate.model.locations import normalize
 
 HAVE_CATALOGS = (RealmState.ACTIVE, RealmState.INACTIVE)
 """One that is switched off can be switched on again, and has its files still."""
@@ -91,25 +89,6 @@ async def foreign_places(kernel: Kernel, id: int, places: Iterable[str]) -> list
             lambda tree: [key for place in wanted for key, _ in others_at(tree, place, id)],
         )
     ]
-
-
-async def lying_elsewhere(kernel: Kernel, id: int, paths: Sequence[str]) -> set[str]:
-    """Those of these files that lie in places of other catalogs than this one."""
-    found: set[str] = set()
-    for start in range(0, len(paths), PATHS_PER_TURN):
-        some = [path for path in paths[start : start + PATHS_PER_TURN] if _is_location(path)]
-        foreign = tuple(await foreign_places(kernel, id, some))
-        found.update(path for path in some if index_key(path).startswith(foreign))
-        await asyncio.sleep(0)  # others have their turn
-    return found
-
-
-def _is_location(path: str) -> bool:
-    try:
-        index_key(path)
-    except InvalidInput:
-        return False
-    return True
 
 
 async def _metalakes(kernel: Kernel) -> list[tuple[Realm, HeadView]]:

@@ -174,6 +174,8 @@ class _Search:
 
     def run(self, catalog: CatalogInfo, before_ms: int) -> OrphansSummary:
         """Find what was written before that, and delete it if that is wanted."""
+        with self._report.stage("tables of other catalogs"):
+            self._elsewhere.learn()
         with self._report.stage("tables", spark=self._spark) as stage:
             subjects = subjects_of(self._server, catalog.name)
             references = find_references(self._spark, self._server, self._storage, subjects)
@@ -189,8 +191,6 @@ class _Search:
         with spool() as found:
             spared = self._find(terms, references, roots, found)
             references.let_go()
-            with self._report.stage("tables of other catalogs"):
-                self._elsewhere.learn()
             account = self._settle(terms, seen, roots, found)
         owners += [Owner(root, kept=doubt or account.doubt) for root in roots]
         return self._summary(account, terms, roots, spared, owners)

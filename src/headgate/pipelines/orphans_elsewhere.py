@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from headgate.errors import OutcomeUnknown
-from headgate.limits import ORPHANS_ASKED_AT_ONCE, ORPHANS_ASKED_BYTES_MAX
+from headgate.limits import REFERENCES_ASKED_BYTES_MAX, REFERENCES_ASKED_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -82,7 +82,7 @@ def in_questions(paths: Iterable[str]) -> Iterator[list[str]]:
     for path in paths:
         size = len(path.encode())
         length += size
-        if some and (len(some) == ORPHANS_ASKED_AT_ONCE or length > ORPHANS_ASKED_BYTES_MAX):
+        if some and (len(some) == REFERENCES_ASKED_MAX or length > REFERENCES_ASKED_BYTES_MAX):
             yield some
             some, length = [], size
         some.append(path)

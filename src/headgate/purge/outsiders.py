@@ -1,10 +1,13 @@
 """What is known of the tables of a catalog: which refer to files outside of their places."""
 
 import asyncio
+import sys
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from headgate.catalog.entities import Kind, decode_entry
+from headgate.catalog.ports import Roots
 from headgate.catalog.purging import PURGE, can_come_back, decode_job, is_job
 from headgate.catalog.stored_names import NAMES
 from headgate.catalog.walks import unhurried
@@ -28,11 +31,11 @@ class Outsider(NamedTuple):
 class Changes(NamedTuple):
     """Objects of the entries of tables that changed."""
 
-    gone: set[int]
-    come: set[int]
-    recalled: set[int]
+    gone: AbstractSet[int] = frozenset()
+    come: AbstractSet[int] = frozenset()
+    recalled: AbstractSet[int] = frozenset()
     """Of those that were dropped and could come back: they did, or cannot any more."""
-    waiting: set[int]
+    waiting: AbstractSet[int] = frozenset()
     """Of those that are dropped now and can come back."""
 
 
@@ -52,6 +55,10 @@ class Known:
         """Those of which not even manifests are known."""
         self.again = float("inf")
         """When something of it is to be read once more, by the stopwatch."""
+        self.below: Roots = ()
+        """Where it was read: elsewhere may be what could not be."""
+        self.settled = 0
+        """The last head of which all is known."""
         self.learning = asyncio.Lock()
 
     @property
@@ -59,15 +66,20 @@ class Known:
         """Those that refer to something outside."""
         return [one for one in self.outsiders.values() if not one.outside.is_nothing]
 
-    def is_all(self, head: int, now: float) -> bool:
-        """Whether all is known of the catalog as it is under this head."""
-        is_same = self.head is not None and self.head.id == head
-        return is_same and not self.unknown and now < self.again
+    def is_all(self, head: int, below: Roots, now: float) -> bool:
+        """Whether all is known of the catalog as it is under this head, and can be read there."""
+        is_whole = self.again == float("inf") or (self.below == below and now < self.again)
+        return self.settled == head and not self.unknown and is_whole
+
+    def forget(self) -> None:
+        """Nothing of the catalog comes back."""
+        there = {*self.plain, *self.outsiders, *self.unknown}
+        self.replace(Changes(gone=there, recalled=self.waiting))
 
     def replace(self, changes: Changes) -> None:
         """Take over what changed."""
-        waiting = (self.waiting - changes.recalled) | changes.waiting
-        left = (changes.gone | self.waiting).difference(changes.come, waiting)
+        waiting = {*(self.waiting - changes.recalled), *changes.waiting}
+        left = {*changes.gone, *self.waiting}.difference(changes.come, waiting)
         self.plain -= left
         self.unknown -= left
         self.doubted -= left
@@ -75,7 +87,7 @@ class Known:
             self.outsiders.pop(object, None)
         self.waiting = waiting
         for new in (changes.come, waiting):
-            self.unknown |= new.difference(self.plain, self.outsiders)
+            self.unknown.update(set(new).difference(self.plain, self.outsiders))
 
     def learn(self, object: int, one: Outsider) -> None:
         """Take over what a table refers to."""
@@ -88,9 +100,12 @@ class Known:
             self.outsiders[object] = one
             self.again = min(self.again, one.again)
 
-    def forget_unread(self, now: float) -> None:
-        """Those that are to be read once more are not known."""
-        due = {object for object, one in self.outsiders.items() if one.again <= now}
+    def forget_unread(self, below: Roots, now: float) -> None:
+        """Those that are to be read once more are not known: as it is time, or it is elsewhere that
+        they can be read."""
+        until = now if self.below == below else sys.float_info.max
+        self.below = below
+        due = {object for object, one in self.outsiders.items() if one.again <= until}
         self.unknown |= due
         rest = [one.again for object, one in self.outsiders.items() if object not in due]
         self.again = min(rest, default=float("inf"))
@@ -120,9 +135,7 @@ async def all_tables(head: HeadView) -> Changes:
     """All that there is, a chunk at a time."""
     names, jobs = head.index(NAMES).scan(), head.index(PURGE).scan()
     return Changes(
-        gone=set(),
         come={one async for _, value in unhurried(names) for one in _tables([value])},
-        recalled=set(),
         waiting={one async for entry in unhurried(jobs) for one in _waiting(*entry)},
     )
 

@@ -5,8 +5,9 @@ Their metadata is read once: a table whose entry is the same refers to the same.
 the tables that changed since the last one in this process, and the first one costs all of them.
 """
 
+import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
@@ -16,19 +17,23 @@ from headgate.catalog.entities import TableEntity
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.ports import Roots
 from headgate.catalog.purging import LiveJob
-from headgate.catalog.territories import HAVE_CATALOGS
+from headgate.catalog.territories import HAVE_CATALOGS, HAVE_PLACES
 from headgate.errors import InvalidInput, ObjectNotFound
 from headgate.kernel.index import HeadView, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import is_dropped
 from headgate.kernel.records import PointerKey
-from headgate.limits import FETCH_IDS_MAX, REFERENCE_COMMITS_MAX
+from headgate.limits import FETCH_IDS_MAX, PATHS_PER_TURN, REFERENCE_COMMITS_MAX
 from headgate.model.locations import index_key
 from headgate.purge.folders import parent_of
 from headgate.purge.neighbours import Neighbours
 from headgate.purge.outsiders import Known, Outsider, all_tables, changes_between
 from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
 
+LOOKS_MAX = 10
+"""At all catalogs in a row, as something changes all the time."""
+MOMENT_SECONDS = 1.0
+"""That the last of them takes: tables do not move on so soon."""
 UNREAD_SECONDS = 60.0
 """Then what was gone or damaged is looked for again: somebody may have restored it."""
 
@@ -61,22 +66,40 @@ NOBODY = Referring()
 
 
 class Places:
-    """Where the files of all catalogs may lie."""
+    """Where the files of all catalogs may lie, each given by its head."""
 
-    def __init__(self, roots: Iterable[str]) -> None:
-        self._roots = tuple(sorted(roots))
-        self._keys = frozenset(map(index_key, self._roots))
+    def __init__(self, places: Mapping[PointerKey, Roots]) -> None:
+        self.roots = tuple(sorted({root for roots in places.values() for root in roots}))
+        self._holders = {index_key(root): key for key, roots in places.items() for root in roots}
 
     def with_those_of(self, tables: Iterable[Surveyed]) -> Roots:
         """Besides, those that these tables have: a catalog may have lost some that are in use."""
-        own = {place for table in tables for place in table.own if not self._hold(place)}
-        return (*self._roots, *sorted(own))
+        own = {place for table in tables for place in table.own if self.holder(place) is None}
+        return (*self.roots, *sorted(own))
 
-    def _hold(self, place: str) -> bool:
-        key = index_key(place)
-        while key and key not in self._keys:
+    def holder(self, location: str) -> PointerKey | None:
+        """The catalog that a location is of."""
+        try:
+            key = index_key(location)
+        except InvalidInput:  # no location at all
+            return None
+        while key and key not in self._holders:
             key = parent_of(key)
-        return bool(key)
+        return self._holders.get(key)
+
+
+class Store(NamedTuple):
+    """All catalogs at a moment."""
+
+    heads: dict[PointerKey, int]
+    """Of those whose tables count."""
+    known: dict[PointerKey, Known]
+    """What is known of them, which others add to."""
+    places: Places
+
+    def is_known(self, key: PointerKey, now: float) -> bool:
+        """Whether all is known of a catalog."""
+        return self.known[key].is_all(self.heads[key], self.places.roots, now)
 
 
 class Referrers:
@@ -91,6 +114,8 @@ class Referrers:
         self._across_catalogs = across_catalogs
         self._neighbours = Neighbours(kernel)
         self._known: dict[PointerKey, Known] = {}
+        self._placed: dict[PointerKey, Roots] = {}
+        self._places = Places({})
 
     async def to_places(self, live: LiveJob) -> Referring:
         """Those that may refer to files in the places of a dropped table."""
@@ -106,8 +131,17 @@ class Referrers:
         return await self._shared(*await self._outsiders(live.head), paths)
 
     async def elsewhere(self, own: PointerKey, paths: Sequence[str]) -> Shared:
-        """Those of these files of a catalog, given by its head, that tables of others refer to."""
-        return await self._shared(*await self._outsiders(own, besides=True), paths)
+        """Those of these files that other catalogs need than the one with this head: what lies in
+        their places is theirs, needed or not."""
+        found, places = await self._outsiders(own, besides=True)
+        theirs: list[str] = []
+        rest: list[str] = []
+        for number, path in enumerate(paths, 1):
+            (rest if places.holder(path) in {own, None} else theirs).append(path)
+            if not number % PATHS_PER_TURN:
+                await asyncio.sleep(0)  # others have their turn
+        shared = await self._shared(found, places, rest)
+        return msgspec.structs.replace(shared, paths=[*theirs, *shared.paths])
 
     def doubt(self, referrers: Sequence[Referrer]) -> None:
         """Read these tables once more, all of them."""
@@ -131,46 +165,65 @@ class Referrers:
         self, own: PointerKey, *, besides: bool = False
     ) -> tuple[list[Outsider], Places]:
         """All tables that count for a catalog, as they are now, and the places of all catalogs;
-        `besides`: without its own."""
-        heads, places = await self._heads()
-        self._known = {key: known for key, known in self._known.items() if key in heads}
-        found: list[Outsider] = []
-        for key, head in heads.items():
-            counts = not besides if key == own else self._across_catalogs
-            if counts:
-                found += await self._of(key, head, places)
-        return found, places
+        `besides`: without its own.
 
-    async def _heads(self) -> tuple[dict[PointerKey, int], Places]:
-        """The heads of all catalogs whose tables count, and where their files may lie. Nothing of
+        Tables move from one catalog to another while the catalogs are read one by one, so what
+        changed is looked at once more, until that is a matter of a moment.
+        """
+        clock = self._kernel.clock
+        for number in range(LOOKS_MAX):
+            began = clock.seconds()
+            store = await self._store()
+            wanted = [
+                key for key in store.heads if (not besides if key == own else self._across_catalogs)
+            ]
+            moved = [key for key in wanted if not store.is_known(key, began)]
+            for key in moved:
+                await self._learn_live(key, store)
+            if not moved or (number and clock.seconds() - began < MOMENT_SECONDS):
+                break
+        return [one for key in wanted for one in store.known[key].referring], store.places
+
+    async def _store(self) -> Store:
+        """All catalogs that have places, and those of which tables may be live some day: nothing of
         a metalake comes back that is dropped."""
-        heads = await self._neighbours.heads()
-        found: dict[PointerKey, int] = {}
-        roots: set[str] = set()
+        scanned = await self._neighbours.heads()
+        heads: dict[PointerKey, int] = {}
+        places: dict[PointerKey, Roots] = {}
         for realm in await self._kernel.realms.list():
-            if realm.state not in HAVE_CATALOGS or is_dropped(realm) or realm.id not in heads:
+            if realm.state not in HAVE_PLACES or realm.id not in scanned:
                 continue
-            catalogs, of_catalogs = heads[realm.id]
-            found |= {
-                PointerKey(realm.id, head_pointer(id)): head for id, head in of_catalogs.items()
-            }
-            places = await self._neighbours.places(realm.id, catalogs)
-            roots |= {root for place in places.values() for root in place.roots}
-        return found, Places(roots)
+            catalogs, of_catalogs = scanned[realm.id]
+            with suppress(ObjectNotFound):  # it is purged at this moment, or not whole yet
+                for id, place in (await self._neighbours.places(realm.id, catalogs)).items():
+                    places[PointerKey(realm.id, head_pointer(id))] = place.roots
+            if not is_dropped(realm):
+                for id, head in of_catalogs.items():
+                    heads[PointerKey(realm.id, head_pointer(id))] = head
+        if places != self._placed:
+            self._placed, self._places = places, Places(places)
+        self._known = {key: self._known.get(key) or Known() for key in heads}
+        return Store(heads, self._known, self._places)
 
-    async def _of(self, key: PointerKey, value: int, places: Places) -> list[Outsider]:
-        """Those of a catalog. Of one that is dropped nothing comes back."""
-        known = self._known.setdefault(key, Known())
-        if known.is_all(value, self._kernel.clock.seconds()):
-            return known.referring
+    async def _learn_live(self, key: PointerKey, store: Store) -> None:
+        """Find out all of a catalog, unless its metalake is purged at this moment, or not whole
+        yet."""
+        try:
+            await self._learn(key, store.known[key], store.places)
+        except ObjectNotFound:
+            realms = {realm.id: realm for realm in await self._kernel.realms.list()}
+            realm = realms.get(key.realm)
+            if realm is not None and realm.state in HAVE_CATALOGS and not is_dropped(realm):
+                raise
+
+    async def _learn(self, key: PointerKey, known: Known, places: Places) -> None:
+        """Find out all of a catalog as it is now. Of one that is dropped nothing comes back."""
         gone: set[str] = set()
         async with known.learning:
             while True:
                 head = await self._head(key)
-                if head.head.sealed:
-                    return []
                 try:
-                    await self._compare(known, head)
+                    await self._compare(known, head, places)
                     gaps = await self._read(known, head, places)
                 except ObjectNotFound:  # of a state that is not the present one any more
                     if (await self._head(key)).id == head.id:
@@ -179,18 +232,22 @@ class Referrers:
                 # A table that changed may have moved what it was missing, unless it led there
                 # after that was gone.
                 if gaps <= gone or (await self._head(key)).id == head.id:
-                    return known.referring
+                    known.settled = head.id
+                    return
                 gone |= gaps
 
     async def _head(self, key: PointerKey) -> HeadView:
         [value] = await self._kernel.pointers.read([key])
         return await open_head(self._kernel.store, key.realm, value)
 
-    async def _compare(self, known: Known, head: HeadView) -> None:
+    async def _compare(self, known: Known, head: HeadView, places: Places) -> None:
         """Find out which tables came, changed and went."""
-        known.forget_unread(self._kernel.clock.seconds())
+        known.forget_unread(places.roots, self._kernel.clock.seconds())
         before = known.head
         if before is not None and before.id == head.id:
+            return
+        if head.head.sealed:
+            known.forget()
             return
         changes = None
         if before is not None and head.head.seq - before.head.seq <= REFERENCE_COMMITS_MAX:

@@ -52,7 +52,7 @@ class Survey:
         self._location = table.metadata_location
         self._metadata = table.metadata
         self._own = table.own
-        self._territory = Territory.anywhere(table.own)
+        self._territory = Territory(None, table.own, ())
         self._files = files
         self._folders = Folders()
         self._noted_files: set[str] = set()
@@ -193,7 +193,7 @@ def referred(referrers: Iterable[Referrer], files: Files) -> Iterator[list[str]]
 
 def shared_by(referrers: Sequence[Referrer], files: Files, wanted: Iterable[str]) -> Shared:
     """Those of these files that these tables refer to."""
-    territory = Territory.anywhere(())
+    territory = Territory(None, (), ())
     asked: dict[int, list[str]] = {}
     for path in wanted:
         asked.setdefault(_key(territory, path), []).append(path)

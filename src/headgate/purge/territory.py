@@ -46,18 +46,15 @@ NOWHERE = Folder("", b"", Standing.ELSEWHERE, {})
 class Territory:
     """The places of a table, of its catalog, and of others."""
 
-    def __init__(self, roots: Roots, own: tuple[str, ...], foreign: tuple[bytes, ...]) -> None:
-        self._roots = tuple(map(index_key, roots))
+    def __init__(
+        self, roots: Roots | None, own: tuple[str, ...], foreign: tuple[bytes, ...]
+    ) -> None:
+        """Without roots, all the world is the catalog's: to look at what lies outside of some
+        places, whoever has it."""
+        self._roots = (b"",) if roots is None else tuple(map(index_key, roots))
         self._own = tuple(map(index_key, own))
         self._foreign = foreign
         self._folders: dict[str, Folder] = {}
-
-    @classmethod
-    def anywhere(cls, own: tuple[str, ...]) -> "Territory":
-        """To look at what lies outside of some places, whoever has it."""
-        territory = cls((), own, ())
-        territory._roots = (b"",)
-        return territory
 
     def find(self, path: str) -> tuple[Folder, str]:
         """The folder of a file, and its name in there."""

@@ -14,7 +14,7 @@ from headgate.storage.local_deletion import LocalDeletion
 from headgate.storage.local_files import LocalFiles
 from headgate.storage.object_files import ObjectFiles
 from headgate.storage.options import StorageOptions
-from headgate.storage.places import Place, parse, place_within
+from headgate.storage.places import Place, RootPlaces, parse
 from headgate.storage.stores import Stores
 
 store = operator.attrgetter("store")
@@ -35,8 +35,9 @@ class StorageFiles:
         resolve: endpoints.Resolve = endpoints.resolve,
         writers: FileWriters | None = None,
     ) -> None:
-        self._roots = tuple(parse(root) for root in roots)
-        self._local = LocalFiles(self._roots, sync=options.local_sync, writers=writers)
+        places = tuple(parse(root) for root in roots)
+        self._roots = RootPlaces(places)
+        self._local = LocalFiles(places, sync=options.local_sync, writers=writers)
         self._objects = ObjectFiles(Stores(options, clock or SystemClock(), resolve=resolve))
 
     async def read(self, location: str) -> bytes:
@@ -134,7 +135,7 @@ class StorageFiles:
         """Local files check for themselves: links may lead elsewhere than names say."""
         if place.kind == "file":
             return self._local
-        if not any(place_within(place, root) for root in self._roots):
+        if not self._roots.hold(place):
             raise Forbidden(
                 f"Location is not allowed: {place.location(place.path)}",
                 why="it does not lie below a location of this catalog",

@@ -36,6 +36,7 @@ class LocalFiles:
     ) -> None:
         self._named = tuple(Path(path_of(root)) for root in roots if root.kind == "file")
         self._roots = tuple(Path(os.path.realpath(root)) for root in self._named)
+        self._known_roots = frozenset(self._roots)
         self._sync = sync
         self._writers = writers
 
@@ -238,7 +239,7 @@ class LocalFiles:
                 yield root / plain.relative_to(named)
 
     def _allows(self, real: Path) -> bool:
-        return any(real.is_relative_to(root) for root in self._roots)
+        return any(one in self._known_roots for one in (real, *real.parents))
 
 
 def path_of(place: Place) -> str:

@@ -3,6 +3,7 @@
 Clients take locations literally: `%20` and `+` are not decoded, as in Iceberg's own file access.
 """
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -47,6 +48,23 @@ def parse(location: str) -> Place:
     bucket = authority.partition("@")[0]
     account = meant.authority.partition("@")[2].partition(".")[0]
     return Place(KINDS[meant.scheme], f"{scheme}://{authority}/", bucket, account, path)
+
+
+class RootPlaces:
+    """Places below which something is allowed: a question costs the depth of a place, however many
+    there are."""
+
+    def __init__(self, roots: Iterable[Place]) -> None:
+        self._paths: dict[tuple[str, str, str], set[str]] = {}
+        for root in roots:
+            self._paths.setdefault(root.store, set()).add(root.path)
+
+    def hold(self, place: Place) -> bool:
+        """Whether a place is one of them or lies below one."""
+        paths, path = self._paths.get(place.store, set()), place.path
+        while path and path not in paths:
+            path = path.rpartition("/")[0]
+        return path in paths
 
 
 def is_location(text: str) -> bool:

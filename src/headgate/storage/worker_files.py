@@ -1,9 +1,11 @@
 """Files for worker processes: a description that can be pickled, opened over there."""
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from headgate.storage.bulk_deletion import BulkDeletion
@@ -27,13 +29,11 @@ class WorkerFiles:
 
 
 class OpenedFiles:
-    """Files for any number of threads, on an event loop in a thread of its own."""
+    """Files for any number of threads, on an event loop that all of a process share."""
 
     def __init__(self, where: WorkerFiles) -> None:
         self._files = StorageFiles(where.options, where.roots)
-        self._loop = asyncio.new_event_loop()
-        # A daemon: it ends with the worker, which has nothing to say at its end.
-        threading.Thread(target=self._loop.run_forever, name="files", daemon=True).start()
+        self._loop = _loop(os.getpid())
 
     def read(self, location: str) -> bytes:
         """The content of a file."""
@@ -64,6 +64,16 @@ class OpenedFiles:
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+@lru_cache(1)
+def _loop(process: int) -> asyncio.AbstractEventLoop:  # noqa: ARG001  a fork has no threads
+    """The loop of a process: files are opened for ever new places, and threads are never given
+    back."""
+    loop = asyncio.new_event_loop()
+    # A daemon: it ends with the worker, which has nothing to say at its end.
+    threading.Thread(target=loop.run_forever, name="files", daemon=True).start()
+    return loop
 
 
 async def _take(found: AsyncIterator[str]) -> list[str]:

@@ -122,7 +122,7 @@ def test_what_is_not_known_is_not_taken_for_an_orphan() -> None:
 
 def test_many_orphans_are_asked_about_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is needed of any part is taken away."""
-    monkeypatch.setattr(subject, "ORPHANS_ASKED_AT_ONCE", 2)
+    monkeypatch.setattr(subject, "REFERENCES_ASKED_MAX", 2)
     server = FakeServer({"/w/a", "/w/d", "/w/e"})
     elsewhere = asking(server)
     left = elsewhere.without(orphans("/w/a", "/w/b", "/w/c", "/w/d", "/w/e"))
@@ -151,8 +151,8 @@ def test_questions_are_as_long_as_they_may_be(
 ) -> None:
     """All paths come once and in order; one that is too long alone is asked about alone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subject, "ORPHANS_ASKED_AT_ONCE", count_max)
-        patch.setattr(subject, "ORPHANS_ASKED_BYTES_MAX", bytes_max)
+        patch.setattr(subject, "REFERENCES_ASKED_MAX", count_max)
+        patch.setattr(subject, "REFERENCES_ASKED_BYTES_MAX", bytes_max)
         questions = list(in_questions(paths))
 
     def fits(some: Sequence[str]) -> bool:

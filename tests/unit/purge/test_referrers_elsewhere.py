@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import msgspec
 import pytest
 
 from headgate.catalog.calls import Call, CatalogName
@@ -12,9 +13,11 @@ from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.openings import head_pointer
 from headgate.errors import StorageUnavailable
 from headgate.kernel.kernel import Kernel
+from headgate.kernel.realms import Realm, RealmState
 from headgate.kernel.records import PointerKey
 from headgate.purge.referrers import Referrers
-from tests.unit.catalog.lakes import METALAKE, new_table
+from headgate.purge.surveyor import Outside
+from tests.unit.catalog.lakes import METALAKE, World, new_table
 from tests.unit.purge.referring import PLACE, Referring, into, name_of
 
 
@@ -146,3 +149,114 @@ async def test_a_storage_of_another_catalog_that_is_down_is_no_answer(
 
     with pytest.raises(StorageUnavailable):
         await referring.look()
+
+
+async def test_what_lies_in_places_of_other_catalogs_is_theirs(referring: Referring) -> None:
+    """Whoever looks for orphans leaves it, and is not told whether it is needed."""
+    place = await elsewhere(referring, METALAKE, "more", "one")
+    lost = [f"{referring.warehouse}/a", f"{place}-not/a", "/nowhere/a", "ftp://x/a", ""]
+    paths = [f"{place}/a/b", *lost, place]
+
+    found = await referring.referrers.elsewhere(referring.job.head, paths)
+
+    assert found.paths == [f"{place}/a/b", place]
+
+
+async def test_a_table_that_moves_to_another_catalog_meanwhile_is_found(
+    referring: Referring,
+) -> None:
+    """It is registered in one that was read and dropped in one that was not, so it was there at
+    every moment."""
+    node = referring.node
+    for catalog, table in (("c", "other"), ("d", "slow"), ("e", "before")):
+        await elsewhere(referring, METALAKE, catalog, table)
+    referring.surveyor.outside = {"before": into(PLACE), "after": into(PLACE)}
+
+    async def move() -> None:
+        if referring.surveyor.asked[-1] == "slow":
+            body = new_table("after")
+            await node.made("namespaces/a/tables", body, catalog=f"{METALAKE}.c")
+            await node.delete("namespaces/a/tables/before", catalog=f"{METALAKE}.e")
+
+    referring.surveyor.while_read = move
+
+    assert await referring.look() == ["after"]
+    assert "before" not in referring.read()
+
+
+async def test_what_could_not_be_read_is_read_when_it_is_in_a_place_again(
+    referring: Referring,
+) -> None:
+    """What leads to the files lies where no catalog was: now there is one, nobody has to wait."""
+    await elsewhere(referring, METALAKE, "more", "one")
+    referring.surveyor.outside = {"one": Outside(unread=("/lost",))}
+    assert await referring.look() == []
+    referring.surveyor.outside = {"one": into(PLACE)}
+    assert await referring.look() == []
+
+    await elsewhere(referring, METALAKE, "again")
+
+    assert await referring.look() == ["one"]
+
+
+async def test_a_metalake_that_is_being_imported_keeps_its_files(
+    referring: Referring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tables will need them."""
+    await elsewhere(referring, "other", "more", "one")
+    referring.surveyor.outside = {"one": into(PLACE)}
+    realms = referring.node.kernel.realms
+    all_realms = realms.list
+
+    async def loading() -> list[Realm]:
+        return [
+            msgspec.structs.replace(realm, state=RealmState.LOADING)
+            if realm.name == "other"
+            else realm
+            for realm in await all_realms()
+        ]
+
+    monkeypatch.setattr(realms, "list", loading)
+
+    assert await referring.look() == ["one"]
+
+
+async def test_a_metalake_that_is_purged_meanwhile_holds_up_nobody(
+    world: World, referring: Referring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows are gone when they are asked for: it needs nothing any more."""
+    await referring.node.table("own")
+    await elsewhere(referring, "other", "more", "one")
+    referring.surveyor.outside = {"own": into(PLACE), "one": into(PLACE)}
+    node = await world.node()
+    realms = node.kernel.realms
+    all_realms, is_purged = realms.list, list[bool]()
+
+    async def purging() -> list[Realm]:
+        found = await all_realms()
+        if not is_purged:
+            is_purged.append(True)
+            await referring.node.kernel.realms.deactivate("other")
+            await referring.node.kernel.realms.purge("other")
+        return found
+
+    monkeypatch.setattr(realms, "list", purging)
+    found = await Referrers(node.kernel, referring.surveyor).to_places(referring.job)
+
+    assert [name_of(one.table) for one in found.tables] == ["own"]
+
+
+async def test_a_dropped_catalog_is_opened_once(referring: Referring) -> None:
+    """As long as its files are there, it has a place and a head."""
+    await elsewhere(referring, METALAKE, "more", "one")
+    node = referring.node
+    opened = await node.opened("more")
+    call = Call(CatalogName(METALAKE, "more"))
+    realm = await node.kernel.realms.get(METALAKE)
+    await remove_catalog(node.kernel, realm, call, opened.catalog, force=True)
+    await referring.look()
+
+    with counted_opens(node.kernel) as names:
+        await referring.look()
+
+    assert names == []

@@ -8,7 +8,6 @@ import msgspec
 from headgate.access.rules import LOAD_CATALOG, READ_REFERENCES
 from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.lake import Lake
-from headgate.catalog.territories import lying_elsewhere
 from headgate.errors import (
     BadRequest,
     CatalogNotFound,
@@ -21,7 +20,7 @@ from headgate.http.problems import PLAIN
 from headgate.http.request import Request, Response, decode, json_response
 from headgate.http.router import Route, Surface
 from headgate.kernel.records import PointerKey
-from headgate.limits import BODY_BYTES_MAX
+from headgate.limits import BODY_BYTES_MAX, REFERENCES_ASKED_MAX
 from headgate.model.wire_names import unquote_segment
 from headgate.purge.enquiries import Enquiries
 
@@ -54,6 +53,7 @@ class ReferenceAnswer(msgspec.Struct, frozen=True, rename="kebab"):
 async def find_references(services: ReferenceServices, request: Request) -> Response:
     """Those of some files of a catalog that tables of other catalogs refer to."""
     wanted = decode(request, ReferenceRequest)
+    _check_number(wanted.paths)
     metalake, catalog = (unquote_segment(request.params[name]) for name in ("metalake", "catalog"))
     caller = await services.authenticate(request)
     request.principal = caller.name
@@ -61,11 +61,18 @@ async def find_references(services: ReferenceServices, request: Request) -> Resp
     opened = await services.lake.open(call)
     await opened.require(LOAD_CATALOG)  # who may not know it hears what it would if there were none
     await opened.require(READ_REFERENCES)
-    theirs = await lying_elsewhere(services.lake.kernel, opened.catalog.id, wanted.paths)
     own = PointerKey(opened.realm.id, opened.pointer)
-    rest = [path for path in wanted.paths if path not in theirs]
-    found = await services.enquiries.elsewhere(own, rest)
-    return json_response(200, ReferenceAnswer([*theirs, *(found or ())], found is not None))
+    found = await services.enquiries.elsewhere(own, wanted.paths)
+    return json_response(200, ReferenceAnswer(found or [], found is not None))
+
+
+def _check_number(paths: tuple[str, ...]) -> None:
+    if len(paths) > REFERENCES_ASKED_MAX:
+        raise BadRequest(
+            "Too many files are asked about",
+            why=f"{len(paths):,} paths were sent, and {REFERENCES_ASKED_MAX:,} are looked at",
+            fix="Ask about some at a time",
+        )
 
 
 ROUTES = (

@@ -10,8 +10,6 @@ from urllib.parse import quote
 import pytest
 
 from headgate.access.rules import READ_REFERENCES
-from headgate.catalog.catalogs import create_catalog
-from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.lake import Lake
 from headgate.errors import HeadgateError, StorageUnavailable
 from headgate.http.management.file_references import (
@@ -23,6 +21,7 @@ from headgate.http.management.file_references import (
 from headgate.http.request import Request
 from headgate.http.router import Match, Router
 from headgate.kernel.records import PointerKey
+from headgate.limits import REFERENCES_ASKED_MAX
 from headgate.purge import enquiries
 from headgate.purge.enquiries import Enquiries
 from headgate.purge.referrers import Referrers
@@ -122,21 +121,13 @@ async def test_files_are_looked_for_wherever_they_lie(program: Program, world: W
     assert [asked for _, asked in program.needing.asked] == [paths]
 
 
-async def test_what_lies_in_places_of_other_catalogs_is_theirs(
-    program: Program, node: Node, world: World
-) -> None:
-    """Whether their tables need it is not told: nobody even looks for it. A place of its own may
-    be one that a catalog may use besides."""
-    theirs = [f"{world.folder}/{name}" for name in ("second", "besides")]
-    entity = CatalogEntity(0, SECOND, theirs[0], {}, allowed_locations=(theirs[1],))
-    await create_catalog(node.kernel, METALAKE, entity)
-    paths = [f"{place}/x" for place in (world.warehouse, *theirs)]
+async def test_very_many_files_at_once_are_refused(program: Program) -> None:
+    """Others wait meanwhile; nothing is looked for."""
+    answer = await program.refused({"paths": ["x"] * (REFERENCES_ASKED_MAX + 1)})
 
-    _, first = await program.ask({"paths": paths})
-    _, second = await program.ask({"paths": paths}, SECOND)
-
-    assert sorted(first["referred"]) == sorted(second["referred"]) == sorted(paths)
-    assert [asked for _, asked in program.needing.asked] == [paths[:1], paths[1:]]
+    assert answer[:2] == (400, "BadRequest")
+    assert "5,001 paths were sent" in answer[2]
+    assert program.needing.asked == []
 
 
 async def test_who_asks_is_told_that_it_takes_long(
