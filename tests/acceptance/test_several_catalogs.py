@@ -26,7 +26,7 @@ def commands(block: str) -> list[list[str]]:
 
 def test_several_catalogs_are_used_as_shown(tmp_path: Path) -> None:
     """Each client gets the catalog that it names, and whoever names none the default one."""
-    make, choose, switch, take_away, _ = blocks(PAGE, "bash")
+    make, choose, set_apart, switch, take_away, _ = blocks(PAGE, "bash")
     with HeadgateServer(tmp_path) as server:
         for command in commands(make):
             headgate(server, *command)
@@ -48,8 +48,8 @@ def test_several_catalogs_are_used_as_shown(tmp_path: Path) -> None:
         for client in (legacy, same, team2):
             client.close()
 
-    [[_, *options]] = commands(choose)
-    with HeadgateServer(tmp_path, *options) as server:
+    [[_, *options]], [[_, *more]] = commands(choose), commands(set_apart)
+    with HeadgateServer(tmp_path, *options, *more) as server:
         listed = httpx.get(f"{server.iceberg_url}/v1/config").json()
         assert listed["overrides"]["prefix"] == "team2.legacy"
         for command, status in zip(commands(switch), (403, 200), strict=True):
