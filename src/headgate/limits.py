@@ -156,6 +156,7 @@ REALMS_KNOWN_MAX = 1_000  # metalakes whose rights are at hand
 ENTRIES_KNOWN_MAX = 10_000  # of one catalog
 RESOLVE_TRIES_MAX = 16  # of names that change while they are read
 NAMES_LOOKED_AT_MAX = 2_000  # for the holder of a location: more would make a refusal dear
+LOCATION_KNOWN_CHARS_MAX = 512  # longer ones are taken apart anew: they may have very many segments
 LOCATIONS_KNOWN_MAX = 16_384  # in parts: the same are compared and opened again and again
 PATHS_KNOWN_MAX = 10_000  # with their routes
 PATH_KNOWN_CHARS_MAX = 500  # longer ones are split each time

@@ -2,6 +2,7 @@
 the table is gone that it belonged to. Catalogs have places of their own; manifests can name any."""
 
 import json
+import shutil
 from collections.abc import AsyncIterator, Iterable
 from functools import partial
 from pathlib import Path
@@ -234,6 +235,68 @@ async def test_a_table_in_a_place_that_its_catalog_lost_still_counts(site: Site)
     assert (row.state, row.kept) == (State.SUCCEEDED, 2)
     assert files_of(made) == set(kept)
     assert not folder.exists()
+
+
+async def test_a_place_that_another_catalog_got_keeps_the_files_of_the_first_one_s_tables(
+    site: Site,
+) -> None:
+    """The same metadata is registered there and purged: what is left of the place is needed."""
+    machine = await site.machine()
+    await machine.make()
+    await other_catalog(site, machine)
+    besides = site.world.folder / "besides"
+    for catalog, places in ((OTHER, (besides.as_posix(),)), (OTHER, ()), ("main", (str(besides),))):
+        name = CatalogName(METALAKE, catalog)
+        await alter_catalog(machine.node.kernel, name, {"allowed_locations": places}, ":")
+        if places and catalog == OTHER:
+            await register(machine, besides, taking_up(besides, [besides / "b" / "d.parquet"]))
+    (besides / "b" / "d.parquet").touch()
+    there = lying_below(besides)
+    body = {"name": "x", "metadata-location": (besides / "b" / "00000.metadata.json").as_posix()}
+    await machine.node.made("namespaces/a/register", body)
+
+    await machine.drop("x")
+    await machine.work()
+
+    assert lying_below(besides) == there
+
+
+async def test_what_was_away_at_an_earlier_look_counts_when_it_is_back(site: Site) -> None:
+    """A manifest was missing when another table was purged, a moment ago."""
+    machine = await site.machine()
+    made, _ = await machine.make(), await machine.make("u", 5)
+    folder = await other_catalog(site, machine)
+    kept = data_of(made)[:2]
+    await register(machine, folder, taking_up(folder, kept))
+    [manifest] = (folder / "b").glob("manifest*.avro")
+    manifest.rename(folder / "away")
+    await machine.drop("u")
+    await machine.work()
+    (folder / "away").rename(manifest)
+
+    await machine.drop()
+    await machine.work()
+
+    assert files_of(made) == set(kept)
+
+
+async def test_a_manifest_of_the_same_name_is_not_taken_for_the_one_before(site: Site) -> None:
+    """A table was dropped, and another one was registered in its place."""
+    machine = await site.machine()
+    made, _ = await machine.make(), await machine.make("u", 5)
+    folder = await other_catalog(site, machine)
+    await register(machine, folder, taking_up(folder, []))
+    await machine.drop("u")
+    await machine.work()
+    await machine.node.delete("namespaces/a/tables/b", catalog=f"{METALAKE}.{OTHER}")
+    shutil.rmtree(folder / "b")
+    kept = data_of(made)[:2]
+    await register(machine, folder, taking_up(folder, kept))
+
+    await machine.drop()
+    await machine.work()
+
+    assert files_of(made) == set(kept)
 
 
 async def test_a_large_table_of_another_catalog_that_keeps_to_itself_is_read_once(

@@ -11,7 +11,12 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from headgate.errors import BadRequest, Forbidden
-from headgate.limits import FILE_LOCATION_BYTES_MAX, LOCATION_BYTES_MAX, LOCATIONS_KNOWN_MAX
+from headgate.limits import (
+    FILE_LOCATION_BYTES_MAX,
+    LOCATION_BYTES_MAX,
+    LOCATION_KNOWN_CHARS_MAX,
+    LOCATIONS_KNOWN_MAX,
+)
 
 PATH_PROPERTIES = (
     "write.data.path",
@@ -143,9 +148,12 @@ def _chosen_place(location: str) -> Place:
     return place
 
 
-@lru_cache(LOCATIONS_KNOWN_MAX)
 def place_of(location: str) -> Place:
     """The place that a location means; BadRequest if it could mean another one, or none."""
+    return (_known_place if len(location) <= LOCATION_KNOWN_CHARS_MAX else _place)(location)
+
+
+def _place(location: str) -> Place:
     _check_length(location, FILE_LOCATION_BYTES_MAX)
     if found := _FORBIDDEN.search(location):
         raise _invalid(location, f"it contains {found[0]!a}")
@@ -160,6 +168,9 @@ def place_of(location: str) -> Place:
         raise _invalid(location, "it has no path")
     authority = _authority(location, store, form[2] or "")
     return Place(store, authority, _segments(location, form[3], is_file=store == "file"))
+
+
+_known_place = lru_cache(LOCATIONS_KNOWN_MAX)(_place)
 
 
 def _check_length(location: str, bytes_max: int) -> None:

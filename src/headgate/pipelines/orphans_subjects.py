@@ -239,7 +239,7 @@ def _outline(metadata: bytes) -> _Outline:
 
 def _kept(walk: Walk) -> str:
     if walk.unread:
-        return unread(*walk.unread[0])
+        return unread(walk.unread[0].path, walk.unread[0].why)
     if walk.keeps_data:
         return f"its property {GC} is false: its files may belong to others"
     return ""

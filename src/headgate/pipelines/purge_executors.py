@@ -83,7 +83,7 @@ def read_manifests(order: Order, batches: Batches) -> Iterator[pa.RecordBatch]:
                 yield from rows.add(len(found.paths), path=found.paths, size=found.sizes)
             unread = [one for one in walk.unread if one.why]
             if unread:
-                paths, whys = zip(*unread, strict=True)
+                paths, whys = [one.path for one in unread], [one.why for one in unread]
                 yield from rows.add(len(paths), path=paths, size=[0] * len(paths), why=whys)
     yield from rows.rest()
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from pyiceberg.avro.codecs import KNOWN_CODECS
 from pyiceberg.avro.decoder import BinaryDecoder, new_decoder
 
+from headgate.errors import Unsupported
 from headgate.limits import MANIFEST_SCHEMAS_KNOWN_MAX, WALK_BATCH_PATHS
 
 Step = Callable[[BinaryDecoder, int], Any]
@@ -43,7 +44,10 @@ def columns(data: bytes, *fields: int) -> Iterator[Columns]:
     values of others that are not. A file that cannot be read is an error of some kind."""
     decoder, end = new_decoder(data), len(data)
     header, sync = _header(decoder, end)
-    codec = KNOWN_CODECS[header.get("avro.codec", b"null").decode()]  # type: ignore[index]
+    name = header.get("avro.codec", b"null").decode()
+    if name not in KNOWN_CODECS:
+        raise Unsupported(f"Avro's codec {name[:40]!r} is not known")
+    codec = KNOWN_CODECS[name]
     row = _row(header["avro.schema"], fields)
     rows = Rows(row, fields)
     while decoder.tell() < end:

@@ -13,7 +13,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from headgate.errors import BadMetadata, FileMissing, Forbidden, HeadgateError, InvalidInput
+from headgate.errors import (
+    BadMetadata,
+    FileMissing,
+    Forbidden,
+    HeadgateError,
+    InvalidInput,
+    TooLarge,
+    Unsupported,
+)
 from headgate.limits import (
     PLANNING_READS_AHEAD,
     WALK_AHEAD_BYTES_MAX,
@@ -71,6 +79,8 @@ class Unread(NamedTuple):
     path: str
     why: str
     """Empty if it is missing."""
+    only_here: bool = False
+    """Other programs may read it: it is only that this one cannot."""
 
 
 class Listed(NamedTuple):
@@ -108,7 +118,7 @@ class Walk:
                 yield found
 
     def content(
-        self, leaves_out: Callable[[str], bool] | None = None
+        self, leaves_out: Callable[[Listed], bool] | None = None
     ) -> Iterator[tuple[str, Found]]:
         """Data and delete files, whoever they belong to, with the manifest that leads to them.
 
@@ -116,7 +126,7 @@ class Walk:
         """
         listed = self.every_manifest()
         yield from self.content_of(
-            listed if leaves_out is None else (one for one in listed if not leaves_out(one.path))
+            listed if leaves_out is None else (one for one in listed if not leaves_out(one))
         )
 
     def content_of(self, manifests: Iterable[Listed]) -> Iterator[tuple[str, Found]]:
@@ -179,6 +189,8 @@ class Walk:
         """Go on without what one file leads to, unless its store does not answer."""
         try:
             yield
+        except (TooLarge, Unsupported, ImportError, MemoryError) as error:
+            self.unread.append(Unread(path, f"{type(error).__name__}: {error}", only_here=True))
         except (FileMissing, Forbidden, InvalidInput) as error:
             is_missing = isinstance(error, FileMissing) and not error.why
             self.unread.append(Unread(path, "" if is_missing else error.why or error.what))

@@ -199,9 +199,9 @@ class Step:
 
     def _tell_unread(self) -> None:
         """What a damaged manifest leads to is not known, so not all is deleted."""
-        for path, why in self._walk.unread:
-            if why:
-                self._fail(path, why)
+        for one in self._walk.unread:
+            if one.why:
+                self._fail(one.path, one.why)
         self._walk.unread.clear()
 
     def _verify(self, kind: Kind, besides: Kind | None = None) -> None:

@@ -55,6 +55,8 @@ class Known:
         """Those of which not even manifests are known."""
         self.again = float("inf")
         """When something of it is to be read once more, by the stopwatch."""
+        self.own: Roots = ()
+        """Places that the catalog had: what lies elsewhere was outside."""
         self.below: Roots = ()
         """Where it was read: elsewhere may be what could not be."""
         self.settled = 0
@@ -66,10 +68,11 @@ class Known:
         """Those that refer to something outside."""
         return [one for one in self.outsiders.values() if not one.outside.is_nothing]
 
-    def is_all(self, head: int, below: Roots, now: float) -> bool:
-        """Whether all is known of the catalog as it is under this head, and can be read there."""
+    def is_all(self, head: int, own: Roots, below: Roots, now: float) -> bool:
+        """Whether all is known of the catalog as it is under this head, with these places, and as
+        far as it can be read there."""
         is_whole = self.again == float("inf") or (self.below == below and now < self.again)
-        return self.settled == head and not self.unknown and is_whole
+        return self.settled == head and self.own == own and not self.unknown and is_whole
 
     def forget(self) -> None:
         """Nothing of the catalog comes back."""
@@ -97,12 +100,16 @@ class Known:
             self.plain.add(object)
             self.outsiders.pop(object, None)
         else:
+            self.plain.discard(object)
             self.outsiders[object] = one
             self.again = min(self.again, one.again)
 
-    def forget_unread(self, below: Roots, now: float) -> None:
+    def forget_unread(self, own: Roots, below: Roots, now: float) -> None:
         """Those that are to be read once more are not known: as it is time, or it is elsewhere that
-        they can be read."""
+        they can be read. With other places, all are."""
+        if self.own != own:
+            self.own = own
+            self.unknown |= {*self.plain, *self.outsiders}
         until = now if self.below == below else sys.float_info.max
         self.below = below
         due = {object for object, one in self.outsiders.items() if one.again <= until}

@@ -7,6 +7,7 @@ the tables that changed since the last one in this process, and the first one co
 
 import asyncio
 import logging
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
@@ -24,7 +25,7 @@ from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import is_dropped
 from headgate.kernel.records import PointerKey
 from headgate.limits import FETCH_IDS_MAX, PATHS_PER_TURN, REFERENCE_COMMITS_MAX
-from headgate.model.locations import index_key
+from headgate.model.locations import index_key, is_within
 from headgate.purge.folders import parent_of
 from headgate.purge.neighbours import Neighbours
 from headgate.purge.outsiders import Known, Outsider, all_tables, changes_between
@@ -69,13 +70,13 @@ class Places:
     """Where the files of all catalogs may lie, each given by its head."""
 
     def __init__(self, places: Mapping[PointerKey, Roots]) -> None:
+        self.of_catalogs = places
         self.roots = tuple(sorted({root for roots in places.values() for root in roots}))
         self._holders = {index_key(root): key for key, roots in places.items() for root in roots}
 
     def with_those_of(self, tables: Iterable[Surveyed]) -> Roots:
-        """Besides, those that these tables have: a catalog may have lost some that are in use."""
-        own = {place for table in tables for place in table.own if self.holder(place) is None}
-        return (*self.roots, *sorted(own))
+        """Besides, those that these tables have although their catalogs lost them."""
+        return (*self.roots, *sorted({place for table in tables for place in table.lost}))
 
     def holder(self, location: str) -> PointerKey | None:
         """The catalog that a location is of."""
@@ -99,7 +100,8 @@ class Store(NamedTuple):
 
     def is_known(self, key: PointerKey, now: float) -> bool:
         """Whether all is known of a catalog."""
-        return self.known[key].is_all(self.heads[key], self.places.roots, now)
+        own = self.places.of_catalogs.get(key, ())
+        return self.known[key].is_all(self.heads[key], own, self.places.roots, now)
 
 
 class Referrers:
@@ -117,10 +119,11 @@ class Referrers:
         self._placed: dict[PointerKey, Roots] = {}
         self._places = Places({})
 
-    async def to_places(self, live: LiveJob) -> Referring:
-        """Those that may refer to files in the places of a dropped table."""
+    async def to_places(self, live: LiveJob, *, anew: bool = False) -> Referring:
+        """Those that may refer to files in the places of a dropped table. `anew` reads what could
+        not be read, however short ago that was."""
         places = tuple(map(index_key, live.job.reserved))
-        found, known = await self._outsiders(live.head)
+        found, known = await self._outsiders(live.head, anew=anew)
         tables = tuple(one.referrer for one in found if one.outside.touches(places))
         if not tables:
             return NOBODY
@@ -133,7 +136,7 @@ class Referrers:
     async def elsewhere(self, own: PointerKey, paths: Sequence[str]) -> Shared:
         """Those of these files that other catalogs need than the one with this head: what lies in
         their places is theirs, needed or not."""
-        found, places = await self._outsiders(own, besides=True)
+        found, places = await self._outsiders(own, besides=True, anew=True)
         theirs: list[str] = []
         rest: list[str] = []
         for number, path in enumerate(paths, 1):
@@ -151,8 +154,12 @@ class Referrers:
     async def _shared(
         self, outsiders: Iterable[Outsider], places: Places, paths: Sequence[str]
     ) -> Shared:
-        folders = set(map(_folder_of, paths))
-        found = [one.referrer for one in outsiders if one.outside.lies_in(folders)]
+        others = list(outsiders)
+        folders: set[bytes] = set()
+        for start in range(0, len(paths) if others else 0, PATHS_PER_TURN):
+            folders.update(map(_folder_of, paths[start : start + PATHS_PER_TURN]))
+            await asyncio.sleep(0)  # others have their turn
+        found = [one.referrer for one in others if one.outside.lies_in(folders)]
         if not found:
             return Shared()
         roots = places.with_those_of(one.table for one in found)
@@ -162,27 +169,32 @@ class Referrers:
         return shared
 
     async def _outsiders(
-        self, own: PointerKey, *, besides: bool = False
+        self, own: PointerKey, *, besides: bool = False, anew: bool = False
     ) -> tuple[list[Outsider], Places]:
         """All tables that count for a catalog, as they are now, and the places of all catalogs;
         `besides`: without its own.
 
         Tables move from one catalog to another while the catalogs are read one by one, so what
-        changed is looked at once more, until that is a matter of a moment.
+        changed is looked at once more, until that is a matter of a moment; and what went meanwhile
+        counts.
         """
         clock = self._kernel.clock
+        found: dict[tuple[str, ...], Outsider] = {}
         for number in range(LOOKS_MAX):
             began = clock.seconds()
             store = await self._store()
             wanted = [
                 key for key in store.heads if (not besides if key == own else self._across_catalogs)
             ]
-            moved = [key for key in wanted if not store.is_known(key, began)]
+            now = sys.float_info.max if anew and not number else began
+            moved = [key for key in wanted if not store.is_known(key, now)]
             for key in moved:
-                await self._learn_live(key, store)
+                await self._learn_live(key, store, now)
+            for one in (one for key in wanted for one in store.known[key].referring):
+                found[one.table.own or (one.table.metadata_location,)] = one
             if not moved or (number and clock.seconds() - began < MOMENT_SECONDS):
                 break
-        return [one for key in wanted for one in store.known[key].referring], store.places
+        return list(found.values()), store.places
 
     async def _store(self) -> Store:
         """All catalogs that have places, and those of which tables may be live some day: nothing of
@@ -205,25 +217,27 @@ class Referrers:
         self._known = {key: self._known.get(key) or Known() for key in heads}
         return Store(heads, self._known, self._places)
 
-    async def _learn_live(self, key: PointerKey, store: Store) -> None:
+    async def _learn_live(self, key: PointerKey, store: Store, now: float) -> None:
         """Find out all of a catalog, unless its metalake is purged at this moment, or not whole
         yet."""
         try:
-            await self._learn(key, store.known[key], store.places)
+            await self._learn(key, store.known[key], store.places, now)
         except ObjectNotFound:
             realms = {realm.id: realm for realm in await self._kernel.realms.list()}
             realm = realms.get(key.realm)
             if realm is not None and realm.state in HAVE_CATALOGS and not is_dropped(realm):
                 raise
 
-    async def _learn(self, key: PointerKey, known: Known, places: Places) -> None:
+    async def _learn(self, key: PointerKey, known: Known, places: Places, now: float) -> None:
         """Find out all of a catalog as it is now. Of one that is dropped nothing comes back."""
         gone: set[str] = set()
+        own = places.of_catalogs.get(key, ())
         async with known.learning:
             while True:
                 head = await self._head(key)
                 try:
-                    await self._compare(known, head, places)
+                    known.forget_unread(own, places.roots, now)
+                    await self._compare(known, head)
                     gaps = await self._read(known, head, places)
                 except ObjectNotFound:  # of a state that is not the present one any more
                     if (await self._head(key)).id == head.id:
@@ -240,9 +254,8 @@ class Referrers:
         [value] = await self._kernel.pointers.read([key])
         return await open_head(self._kernel.store, key.realm, value)
 
-    async def _compare(self, known: Known, head: HeadView, places: Places) -> None:
+    async def _compare(self, known: Known, head: HeadView) -> None:
         """Find out which tables came, changed and went."""
-        known.forget_unread(places.roots, self._kernel.clock.seconds())
         before = known.head
         if before is not None and before.id == head.id:
             return
@@ -268,7 +281,7 @@ class Referrers:
             some = objects[start : start + FETCH_IDS_MAX]
             entities = await self._entities(head, some)
             asked = [
-                Surveyed(one.metadata_location, one.reserved, object in known.doubted)
+                _surveyed(one, known.own, object in known.doubted)
                 for object, one in zip(some, entities, strict=True)
             ]
             found = await self._surveyed(entities, asked, places.with_those_of(asked))
@@ -303,6 +316,13 @@ class Referrers:
         entities = await head.get_all(objects, TableEntity)
         store.forget(head.realm, uncached)
         return entities
+
+
+def _surveyed(table: TableEntity, own: Roots, is_doubted: bool) -> Surveyed:  # noqa: FBT001
+    """A table that is to be read, of a catalog that has these places."""
+    held = tuple(one for one in table.reserved if any(is_within(one, root) for root in own))
+    lost = tuple(one for one in table.reserved if one not in held)
+    return Surveyed(table.metadata_location, held, is_doubted, lost=lost)
 
 
 def _folder_of(path: str) -> bytes:

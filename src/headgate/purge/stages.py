@@ -190,7 +190,7 @@ class Stages:
         while True:
             attempt.begin(clock.wall_ms())
             attempt.tell(Tally(phase=REFERENCES), self.counters)
-            ground = await self._ground(live)
+            ground = await self._ground(live, anew=True)
             try:
                 await self._stage(live, stage, ground, attempt, fence)
                 break
@@ -246,14 +246,14 @@ class Stages:
                     ):
                         raise _GroundMovedError
 
-    async def _ground(self, live: LiveJob) -> Ground:
+    async def _ground(self, live: LiveJob, *, anew: bool = False) -> Ground:
         """What says now which files may be deleted."""
         now = await self.queue.find(live)
         if now is None:
             raise JobGoneError
         places = (*now.roots, *now.job.reserved)
         foreign = await foreign_places(self.kernel, live.catalog, places)
-        referring = await self.referrers.to_places(now)
+        referring = await self.referrers.to_places(now, anew=anew)
         return Ground(now.roots, tuple(sorted(set(foreign))), referring)
 
     async def _delete_outside(

@@ -11,13 +11,20 @@ from hashlib import blake2b
 from typing import Protocol
 
 from headgate.catalog.metadata_files import unzipped
-from headgate.errors import BadMetadata, FileMissing, Forbidden, InvalidInput, StorageUnavailable
+from headgate.errors import (
+    BadMetadata,
+    FileMissing,
+    Forbidden,
+    InvalidInput,
+    StorageUnavailable,
+    TooLarge,
+)
 from headgate.limits import (
     REFERENCE_MANIFESTS_KNOWN_MAX,
     REFERENCE_UNREAD_MAX,
     WALK_SEEN_PATHS_MAX,
 )
-from headgate.planning.reachable import Unread, Walk
+from headgate.planning.reachable import Listed, Unread, Walk
 from headgate.purge.folders import Folders
 from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
 from headgate.purge.territory import Standing, Territory
@@ -35,8 +42,9 @@ class Files(Protocol):
         ...
 
 
-_known: dict[tuple[tuple[str, ...], str], Folders] = {}
-"""The folders outside of some places that a manifest leads to."""
+_known: dict[tuple[tuple[str, ...], Listed], Folders] = {}
+"""The folders outside of some places that a manifest leads to. Who takes a name again makes another
+file of it, most likely of another length."""
 _referred: dict[tuple[Referrer, ...], set[int]] = {}
 """The files outside that the tables refer to that were asked about last."""
 
@@ -61,6 +69,8 @@ class Survey:
         """Manifests that lead outside."""
         self._manifests: dict[str, Folders] = {}
         """The first of those that were read: no more than can be known."""
+        self._listed: dict[str, Listed] = {}
+        """The same, as lists know them."""
         self._unread: list[Unread] = []
         self._is_doubted = table.is_doubted
         self._is_repeated = False
@@ -106,17 +116,21 @@ class Survey:
             # The table is there, so an empty disk is the wrong one.
             self._files.check_store(self._location, may_be_empty=False)
             self._unread.append(Unread(self._location, ""))
+        except TooLarge as error:
+            raise StorageUnavailable(error.what, why=error.why) from error
         except (Forbidden, BadMetadata, InvalidInput) as error:
             self._unread.append(Unread(self._location, error.why or error.what))
         return None
 
-    def _leaves_out(self, manifest: str) -> bool:
+    def _leaves_out(self, listed: Listed) -> bool:
         """Whether a manifest need not be read, as it is known what it leads to."""
+        manifest = listed.path
         self._noted([manifest])
-        folders = None if self._is_doubted else _known.get((self._own, manifest))
+        folders = None if self._is_doubted else _known.get((self._own, listed))
         if folders is None or (folders and self._is_repeated):
             if len(self._manifests) < REFERENCE_MANIFESTS_KNOWN_MAX:
                 self._manifests.setdefault(manifest, Folders())
+                self._listed[manifest] = listed
             return False
         if folders:
             self._leading.add(manifest)
@@ -126,17 +140,18 @@ class Survey:
     def _follow_up(self, walk: Walk) -> None:
         """Remember what was read; what was not is gone or damaged, if its storage answers."""
         self._unread += walk.unread
-        for path, why in walk.unread:
+        for path, why, only_here in walk.unread:
+            if only_here:
+                raise StorageUnavailable(f"{path} cannot be read here", why=why)
             self._manifests.pop(path, None)
             self._leading.discard(path)
-            _known.pop((self._own, path), None)
             if not why:
                 self._files.check_store(path)
         for manifest, folders in self._manifests.items():
             while len(_known) >= REFERENCE_MANIFESTS_KNOWN_MAX:
                 with suppress(KeyError, StopIteration, RuntimeError):  # another thread was faster
                     del _known[next(iter(_known))]
-            _known[self._own, manifest] = folders
+            _known[self._own, self._listed[manifest]] = folders
 
     def _noted(self, paths: Sequence[str]) -> list[str]:
         """Those of these files that are outside."""

@@ -24,6 +24,9 @@ class Surveyed(msgspec.Struct, frozen=True, array_like=True):
     """What is remembered of its manifests does not count: some may be gone by now."""
     metadata: bytes = b""
     """What the database has of its metadata file, if that is gone or damaged."""
+    lost: tuple[str, ...] = ()
+    """Places that are taken for it too, and that its catalog has no more: another one may have
+    them, so files there are not its own; but they are read."""
 
 
 class Outside(msgspec.Struct, frozen=True, array_like=True):

@@ -184,6 +184,31 @@ async def test_a_table_that_moves_to_another_catalog_meanwhile_is_found(
     assert "before" not in referring.read()
 
 
+async def test_a_table_that_moves_while_it_is_looked_once_more_counts(
+    referring: Referring,
+) -> None:
+    """The look before saw it where it was: its files are the same."""
+    node = referring.node
+    for catalog, table in (("c", "other"), ("d", "slow"), ("e", "before")):
+        await elsewhere(referring, METALAKE, catalog, table)
+    referring.surveyor.outside = {"before": into(PLACE), "after": into(PLACE)}
+
+    async def make(name: str, catalog: str) -> None:
+        await node.made("namespaces/a/tables", new_table(name), catalog=f"{METALAKE}.{catalog}")
+
+    async def move() -> None:
+        if referring.surveyor.asked[-1] == "before":
+            await make("busy", "d")
+            await make("too", "e")
+        elif referring.surveyor.asked[-1] == "busy":
+            await make("after", "c")
+            await node.delete("namespaces/a/tables/before", catalog=f"{METALAKE}.e")
+
+    referring.surveyor.while_read = move
+
+    assert await referring.look() == ["before"]
+
+
 async def test_what_could_not_be_read_is_read_when_it_is_in_a_place_again(
     referring: Referring,
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from headgate.errors import StorageUnavailable
+from headgate.errors import StorageUnavailable, TooLarge
 from headgate.model.locations import index_key
 from headgate.purge import surveying, worker
 from headgate.purge.surveying import Survey, shared_by, survey
@@ -330,3 +330,32 @@ def test_reading_other_tables_leaves_the_cores_to_those_who_want_them(
     assert list(worker.shared(files, nothing, nothing))
 
     assert policies == [os.SCHED_IDLE, os.SCHED_IDLE]
+
+
+@pytest.mark.parametrize("error", [MemoryError, ImportError("snappy"), TooLarge("it is large")])
+def test_what_only_this_program_cannot_read_is_no_answer(
+    tmp_path: Path, error: Exception | type[Exception]
+) -> None:
+    """Others may, and need what it leads to."""
+
+    class Unable(Counted):
+        def read(self, location: str) -> bytes:
+            if "manifest-" in location:
+                raise error
+            return super().read(location)
+
+    table = DroppedTable(tmp_path).with_everything()
+
+    with pytest.raises(StorageUnavailable, match="not known which files"):
+        look(table, files=Unable(tmp_path))
+
+
+def test_a_codec_that_nobody_here_knows_is_no_answer(tmp_path: Path) -> None:
+    """Another program wrote it, and reads it."""
+    other = DroppedTable(tmp_path, name="a").with_everything()
+    table = referring(tmp_path, str(other.data / "a.parquet"))
+    for manifest in table.metadata.glob("manifest-*.avro"):
+        manifest.write_bytes(manifest.read_bytes().replace(b"deflate", b"xeflate"))
+
+    with pytest.raises(StorageUnavailable, match="codec 'xeflate' is not known"):
+        look(table)

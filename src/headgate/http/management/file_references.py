@@ -20,7 +20,11 @@ from headgate.http.problems import PLAIN
 from headgate.http.request import Request, Response, decode, json_response
 from headgate.http.router import Route, Surface
 from headgate.kernel.records import PointerKey
-from headgate.limits import BODY_BYTES_MAX, REFERENCES_ASKED_MAX
+from headgate.limits import (
+    BODY_BYTES_MAX,
+    REFERENCES_ASKED_BYTES_MAX,
+    REFERENCES_ASKED_MAX,
+)
 from headgate.model.wire_names import unquote_segment
 from headgate.purge.enquiries import Enquiries
 
@@ -53,7 +57,7 @@ class ReferenceAnswer(msgspec.Struct, frozen=True, rename="kebab"):
 async def find_references(services: ReferenceServices, request: Request) -> Response:
     """Those of some files of a catalog that tables of other catalogs refer to."""
     wanted = decode(request, ReferenceRequest)
-    _check_number(wanted.paths)
+    _check_size(wanted.paths)
     metalake, catalog = (unquote_segment(request.params[name]) for name in ("metalake", "catalog"))
     caller = await services.authenticate(request)
     request.principal = caller.name
@@ -66,11 +70,13 @@ async def find_references(services: ReferenceServices, request: Request) -> Resp
     return json_response(200, ReferenceAnswer(found or [], found is not None))
 
 
-def _check_number(paths: tuple[str, ...]) -> None:
-    if len(paths) > REFERENCES_ASKED_MAX:
+def _check_size(paths: tuple[str, ...]) -> None:
+    length = sum(len(path.encode()) for path in paths)
+    if len(paths) > REFERENCES_ASKED_MAX or length > REFERENCES_ASKED_BYTES_MAX:
         raise BadRequest(
             "Too many files are asked about",
-            why=f"{len(paths):,} paths were sent, and {REFERENCES_ASKED_MAX:,} are looked at",
+            why=f"{len(paths):,} paths of {length:,} bytes were sent, and {REFERENCES_ASKED_MAX:,} "
+            f"of {REFERENCES_ASKED_BYTES_MAX:,} are looked at",
             fix="Ask about some at a time",
         )
 

@@ -126,7 +126,7 @@ async def test_very_many_files_at_once_are_refused(program: Program) -> None:
     answer = await program.refused({"paths": ["x"] * (REFERENCES_ASKED_MAX + 1)})
 
     assert answer[:2] == (400, "BadRequest")
-    assert "5,001 paths were sent" in answer[2]
+    assert "5,001 paths of 5,001 bytes were sent" in answer[2]
     assert program.needing.asked == []
 
 
