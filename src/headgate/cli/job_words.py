@@ -99,6 +99,8 @@ def progress(one: JobView, now_ms: int) -> str:
         words.append(f"ends in {_until(one.estimated_end_ms, now_ms)}")
     if one.files_failed:
         words.append(f"{one.files_failed:,} failed")
+    if one.files_kept:
+        words.append(f"{one.files_kept:,} kept for other tables")
     if one.state == State.PENDING:
         words += _waiting(one, now_ms)
     if one.error and one.state != State.RUNNING:  # it is that of the attempt before

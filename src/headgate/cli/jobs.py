@@ -80,7 +80,8 @@ def list_(
 @click.option(
     "--follow",
     is_flag=True,
-    help="Show how far it is until it ends. Exit code 0 if all files are gone, else 1.",
+    help="Show how far it is until it ends. Exit code 0 if all files are gone that no "
+    "other table needs, else 1.",
 )
 @shared
 def show(run: Run, *, id: str, follow: bool) -> None:

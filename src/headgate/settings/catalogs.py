@@ -56,9 +56,9 @@ CATALOGS_SHARE_FILES = Setting(
     name="catalogs.share-files",
     type=bool,
     default=True,
-    help="Whether tables may refer to files of other catalogs. Then these are never deleted: "
-    "purges and the search for orphans look at the tables of all catalogs first. Without it they "
-    "look at those of the same catalog only.",
+    help="Whether files are kept that tables of other catalogs refer to: purges and the search for "
+    "orphans then look at the tables of all catalogs first. Without it they look at those of the "
+    "same catalog only, and a table that refers to files of another one loses them.",
 )
 SCHEMA_SEPARATOR = Setting(
     name="schema.separator",
