@@ -53,7 +53,7 @@ async def test_where_answers_are_lost_and_writes_are_late() -> None:
         await crowd.work(SIMULATED * CHANGES)
         faults.active = False
         assert crowd.rows_deleted > 0
-        assert crowd.heads_read > 5
+        assert crowd.heads_read > 0
         await pause(SIMULATED_GRACE_MS / 1_000)
         await crowd.end()
 

@@ -1,6 +1,7 @@
 """Purges while clocks jump, leases run out and a database loses answers: they come to their end,
 once."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.purge.listing import local_path, lying_below
 from tests.purge.machine import Machine, Site, files_of, opened_site
 from tests.purge.pauses import Pause
 from tests.seeds import draw_seed
+from tests.unit.catalog.lakes import new_table
 
 LEASE_MS = 60_000
 DAY_MS = 86_400_000
@@ -156,7 +158,10 @@ async def test_a_database_that_loses_answers_loses_no_purge(
         machine = await site.machine(TERMS)
         await machine.node.namespace("a")
         for _ in range(PURGES):
-            await machine.node.table("t", location=str(place))
+            new = new_table("t", location=str(place))
+            while (await machine.node.post("namespaces/a/tables", new)).status == 503:
+                site.world.rig.clock.advance(1_000)  # its lease of ids ended, and is renewed
+                await asyncio.sleep(0)
             job = await machine.drop()
             faults.active = True
             await looks_to_the_end(machine, job)
