@@ -281,7 +281,7 @@ class Referrers:
             some = objects[start : start + FETCH_IDS_MAX]
             entities = await self._entities(head, some)
             asked = [
-                _surveyed(one, known.own, object in known.doubted)
+                _surveyed(one, known.own, is_doubted=object in known.doubted)
                 for object, one in zip(some, entities, strict=True)
             ]
             found = await self._surveyed(entities, asked, places.with_those_of(asked))
@@ -318,7 +318,7 @@ class Referrers:
         return entities
 
 
-def _surveyed(table: TableEntity, own: Roots, is_doubted: bool) -> Surveyed:  # noqa: FBT001
+def _surveyed(table: TableEntity, own: Roots, *, is_doubted: bool) -> Surveyed:
     """A table that is to be read, of a catalog that has these places."""
     held = tuple(one for one in table.reserved if any(is_within(one, root) for root in own))
     lost = tuple(one for one in table.reserved if one not in held)
