@@ -9,19 +9,13 @@ from pathlib import Path
 import msgspec
 
 from headgate import __version__
-from headgate.access.rules import Rule
 from headgate.authentication import Authentication, open_authentication, shown_methods
 from headgate.background import (
     Background,
     cut_logs,
     open_background,
-    open_enquiries,
-    open_maintenance,
 )
-from headgate.catalog import outsiders
-from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import bootstrap
-from headgate.catalog.changes import ChangeLog
 from headgate.catalog.guards import Guard
 from headgate.catalog.lake import Lake
 from headgate.catalog.large_metadata import WORKER as METADATA
@@ -30,10 +24,8 @@ from headgate.catalog.polling import Validation, per_request
 from headgate.catalog.reports import Reports
 from headgate.catalog.separator_changes import settle_separator
 from headgate.clock import SystemClock
-from headgate.errors import Forbidden
 from headgate.extension_settings import event_bus
 from headgate.http.audit_log import AuditLog
-from headgate.http.authentication.revocation import RevocationServices, revocation_surface
 from headgate.http.cache_measures import cache_samples
 from headgate.http.front import Front
 from headgate.http.gravitino.problems import GRAVITINO
@@ -43,30 +35,19 @@ from headgate.http.gravitino.service import Gravitino
 from headgate.http.iceberg.routes import ROUTES as ICEBERG_ROUTES
 from headgate.http.iceberg.service import Service
 from headgate.http.kernel_measures import kernel_samples, lake_samples, polling_samples
-from headgate.http.management.changes import ChangeServices, change_surface
 from headgate.http.management.database_file import file_check
-from headgate.http.management.file_references import ReferenceServices, reference_surface
-from headgate.http.management.job_work import WorkServices, work_surface
-from headgate.http.management.jobs import JobServices, job_surface
-from headgate.http.management.maintenance import MaintenanceServices, maintenance_surface
-from headgate.http.management.realm_exports import ExportServices, export_surface
-from headgate.http.management.reports import ReportServices, report_surface
-from headgate.http.management.routes import management_surface
-from headgate.http.management.services import Management, kernel_check
+from headgate.http.management.services import kernel_check
 from headgate.http.measures import Measures
 from headgate.http.openapi import openapi_document
 from headgate.http.problems import ICEBERG
-from headgate.http.purge_measures import PurgeMeasures
-from headgate.http.request import Request, Response
-from headgate.http.router import Route, Surface
+from headgate.http.read_only import refusing_writes
+from headgate.http.router import Surface
 from headgate.http.shared_measures import SharedMeasures
-from headgate.http.sweep_measures import sweep_samples
 from headgate.kernel.cache import Cache
 from headgate.kernel.kernel import Kernel
+from headgate.own_surfaces import Opened, own_surfaces
 from headgate.planning.planner import WORKER as PLANNING
 from headgate.planning.planner import Planner
-from headgate.purge.inspecting import Inspector
-from headgate.purge.steering import Steering
 from headgate.server_settings import (
     audit_file,
     bootstrap_catalog,
@@ -91,7 +72,6 @@ from headgate.settings.catalogs import (
     BOOTSTRAP_METALAKE,
     SCHEMA_SEPARATOR,
 )
-from headgate.settings.purge_spark import SPARK_KEYS
 from headgate.settings.server import HTTP_PUBLIC_URL, READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.storage.gateway import StorageGateway
@@ -137,33 +117,11 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             measures.add_source(lambda: cache_samples("answers", service.answers.statistics()))
             check = _check(settings, kernel)
             gravitino = _gravitino(settings, service, authentication, check)
-            protocols = [
-                Surface(ICEBERG_PREFIX, _routes(settings, ICEBERG_ROUTES), service, ICEBERG),
-                Surface(
-                    GRAVITINO_PREFIX, _routes(settings, GRAVITINO_ROUTES), gravitino, GRAVITINO
-                ),
-            ]
-            reports = report_surface(
-                ReportServices(service.lake, service.reports, service.authenticate)
+            protocols = _protocols(settings, service, gravitino)
+            opened = Opened(
+                settings, service, authentication, background, check, measures, numbers, stack
             )
-            revocation = revocation_surface(RevocationServices(kernel, authentication.tokens))
-            revocation = revocation._replace(routes=_routes(settings, revocation.routes))
-            changes = change_surface(
-                ChangeServices(service.lake, ChangeLog(kernel), service.authenticate)
-            )
-            inspector = Inspector(kernel, background and background.queue)
-            jobs = _jobs(settings, service, inspector, background)
-            work = _work(settings, service, inspector, background)
-            sweeps = _sweeps(settings, service, measures, stack)
-            references = _references(settings, service, background, stack)
-            exports = _exports(settings, service)
-            others = [reports, revocation, changes, jobs, work, references, sweeps, exports]
-            purges = PurgeMeasures(inspector, clock, background and background.stages.counters)
-            measures.add_source(purges.samples)
-            services = Management(
-                check, numbers, _admission(service), _shown(settings), purges.refresh
-            )
-            own = _management(services, protocols, others)
+            own = own_surfaces(opened, _documents(protocols))
             surfaces = [*protocols, *own, Surface("", ROOT_ROUTES, gravitino, GRAVITINO)]
             challenges = authentication.authenticator.challenges
             yield [one._replace(dialect=one.dialect.challenging(challenges)) for one in surfaces]
@@ -265,56 +223,6 @@ async def _iceberg(
     return service, background
 
 
-def _jobs(
-    settings: Settings, service: Service, inspector: Inspector, background: Background | None
-) -> Surface:
-    """Purge jobs, for operators."""
-    lake, steering = service.lake, Steering(service.lake.kernel, inspector)
-    wake = background.workers.wake if background else lambda _live: None
-    surface = job_surface(JobServices(lake, inspector, steering, service.authenticate, wake))
-    return surface._replace(routes=_routes(settings, surface.routes))
-
-
-def _work(
-    settings: Settings, service: Service, inspector: Inspector, background: Background | None
-) -> Surface:
-    """The same for programs that do them: a server that only reads lets them change nothing."""
-    if background is None:
-        surface = work_surface(None)
-        return surface._replace(routes=[_refusing(one) for one in surface.routes if one.writes])
-    storage, admit = storage_options(settings), _admission(service)
-    outwork, sizer, clock = background.outwork, background.sizer, background.stages.kernel.clock
-    keys = settings[AUTHORIZATION_ENABLED] or settings[SPARK_KEYS]
-    return work_surface(WorkServices(inspector, outwork, sizer, storage, keys, clock, admit))
-
-
-def _references(
-    settings: Settings, service: Service, background: Background | None, stack: AsyncExitStack
-) -> Surface:
-    """Which files tables of other catalogs need, for those who look for orphans."""
-    enquiries = open_enquiries(settings, service.lake.kernel, background, stack)
-    return reference_surface(ReferenceServices(service.lake, enquiries, service.authenticate))
-
-
-def _sweeps(
-    settings: Settings, service: Service, measures: Measures, stack: AsyncExitStack
-) -> Surface:
-    """Sweeps of the store, for operators; a server that only reads makes none."""
-    kernel = service.lake.kernel
-    maintenance = None if settings[READ_ONLY] else open_maintenance(settings, kernel, stack)
-    if maintenance is not None:
-        measures.add_source(lambda: sweep_samples(maintenance.totals))
-    services = MaintenanceServices(service.lake, service.authenticate, maintenance)
-    surface = maintenance_surface(services)
-    return surface._replace(routes=_routes(settings, surface.routes))
-
-
-def _exports(settings: Settings, service: Service) -> Surface:
-    """Metalakes that come and go, for operators."""
-    surface = export_surface(ExportServices(service.lake.kernel, _admission(service)))
-    return surface._replace(routes=_routes(settings, surface.routes))
-
-
 def _gravitino(
     settings: Settings,
     iceberg: Service,
@@ -335,22 +243,23 @@ def _gravitino(
     )
 
 
-def _routes(settings: Settings, routes: Sequence[Route]) -> Sequence[Route]:
-    """These routes; on a server that only reads, those that write refuse to."""
-    return tuple(map(_refusing, routes)) if settings[READ_ONLY] else routes
+def _protocols(settings: Settings, iceberg: Service, gravitino: Gravitino) -> list[Surface]:
+    """What others have specified."""
+    surfaces = [
+        Surface(ICEBERG_PREFIX, ICEBERG_ROUTES, iceberg, ICEBERG),
+        Surface(GRAVITINO_PREFIX, GRAVITINO_ROUTES, gravitino, GRAVITINO),
+    ]
+    if not settings[READ_ONLY]:
+        return surfaces
+    return [one._replace(routes=refusing_writes(one.routes)) for one in surfaces]
 
 
-def _refusing(route: Route) -> Route:
-    """The same route on a server that only reads."""
-    return msgspec.structs.replace(route, handler=_refuse) if route.writes else route
-
-
-async def _refuse(_service: object, _request: Request) -> Response:
-    raise Forbidden(
-        "Not allowed: this server only reads",
-        why="it was started with --read-only",
-        fix="Ask another server of the same store",
-    )
+def _documents(protocols: Sequence[Surface]) -> dict[str, bytes]:
+    """Their OpenAPI documents by path."""
+    return {
+        path: msgspec.json.encode(openapi_document(surface, title=title, version=__version__))
+        for surface, (path, title) in zip(protocols, DOCUMENTS, strict=True)
+    }
 
 
 def _check(settings: Settings, kernel: Kernel) -> Callable[[], Awaitable[object]]:
@@ -358,40 +267,3 @@ def _check(settings: Settings, kernel: Kernel) -> Callable[[], Awaitable[object]
     file = database_file(settings)
     look = file_check(file, writable=not settings[READ_ONLY]) if file else None
     return kernel_check(kernel, look)
-
-
-def _admission(service: Service) -> Callable[[Request, Rule], Awaitable[None]]:
-    """Refuses callers whom a rule does not permit what is of no metalake."""
-
-    async def admit(request: Request, rule: Rule) -> None:
-        caller = await service.authenticate(request)
-        request.principal = caller.name
-        call = Call(CatalogName("", ""), caller, request=request.id)
-        await outsiders.require(service.lake, call, rule)
-
-    return admit
-
-
-def _shown(settings: Settings) -> list[dict[str, str]]:
-    """The settings in force, secrets masked."""
-    return [
-        {"name": value.setting.name, "value": value.shown, "source": value.source}
-        for value in settings
-    ]
-
-
-def _management(
-    services: Management, protocols: Sequence[Surface], others: Sequence[Surface]
-) -> list[Surface]:
-    """Headgate's own surfaces, with the documents of all."""
-    documents = {
-        path: msgspec.json.encode(openapi_document(surface, title=title, version=__version__))
-        for surface, (path, title) in zip(protocols, DOCUMENTS, strict=True)
-    }
-    surface = management_surface(services._replace(documents=documents))
-    routes = [route for one in (surface, *others) for route in one.routes]
-    whole = surface._replace(routes=routes)
-    text = openapi_document(whole, title="Headgate management", version=__version__)
-    path = "/management/v1/openapi.json"
-    own_services = services._replace(documents={**documents, path: msgspec.json.encode(text)})
-    return [management_surface(own_services), *others]
