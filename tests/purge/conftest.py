@@ -5,7 +5,7 @@ never by asking the server. Here are the servers and the steps that several feat
 """
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from headgate.testing.headgate_server import HeadgateServer
 from tests.purge.jobs import steer, wait_for
 from tests.purge.lake import Lake, in_the_end
 from tests.purge.listing import files_below, lying_below, obstruct
+from tests.purge.machine import Site, opened_site
 
 Servers = Callable[..., HeadgateServer]
 
@@ -25,6 +26,12 @@ PATIENT = ("poll-interval-ms=100", "backoff-base-ms=3600000")
 def options(*settings: str) -> tuple[str, ...]:
     """The command line of a server with these settings of its purger."""
     return tuple(part for one in settings for part in ("--set", f"purger.async.{one}"))
+
+
+@pytest.fixture(name="site")
+async def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
+    async with opened_site(tmp_path, monkeypatch) as site:
+        yield site
 
 
 @pytest.fixture(name="servers", scope="session")

@@ -16,7 +16,7 @@ import pytest
 from headgate.catalog.events import Event, EventBus
 from headgate.clock import Clock
 from headgate.pipelines.fixtures.table import Made, make_table
-from headgate.purge import sweeping, worker
+from headgate.purge import surveying, sweeping, worker
 from headgate.purge.claims import Claims
 from headgate.purge.deleter import Deleter
 from headgate.purge.inspecting import Found, Inspector
@@ -147,6 +147,9 @@ class Site:
         world.rig.clock = SteppedClock(time.time_ns() // 1_000_000 + AHEAD_MS)
         monkeypatch.setattr(sweeping, "PAUSES_SECONDS", (0.0,) * len(sweeping.PAUSES_SECONDS))
         monkeypatch.setattr(worker, "SystemClock", _childs_clock.get)
+        monkeypatch.setattr(worker, "SIGN_OF_LIFE_SECONDS", 0.01)
+        for known in (surveying._known, surveying._referred):
+            known.clear()  # children are threads here, and know each other's manifests
 
     async def machine(
         self,

@@ -3,10 +3,7 @@ finds all that is left to do."""
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
 from pathlib import Path
-
-import pytest
 
 from headgate.purge.jobs import JobTerms
 from headgate.testing.counting import CountingBackend
@@ -14,7 +11,7 @@ from headgate.testing.faults import Crashed, Faults, FaultyBackend
 from headgate.testing.kernels import SteppedClock
 from tests.conftest import FULL
 from tests.purge.listing import files_below, lying_below
-from tests.purge.machine import Machine, Site, files_of, opened_site
+from tests.purge.machine import Machine, Site, files_of
 from tests.seeds import draw_seed
 
 TERMS = JobTerms(lease_ms=60_000)
@@ -43,12 +40,6 @@ class Mortality(Faults):
         self.points += 1
         if self.is_dead:
             raise Crashed(point)
-
-
-@pytest.fixture(name="site")
-async def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
-    async with opened_site(tmp_path, monkeypatch) as site:
-        yield site
 
 
 async def mortal_machine(site: Site, mortality: Mortality) -> Machine:

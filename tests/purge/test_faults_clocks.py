@@ -2,7 +2,6 @@
 once."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,12 +35,6 @@ SPOILED = (
     Fault.DUPLICATE,
     Fault.UNAVAILABLE,
 )
-
-
-@pytest.fixture(name="site")
-async def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
-    async with opened_site(tmp_path, monkeypatch) as site:
-        yield site
 
 
 class JumpingClock(SteppedClock):

@@ -3,7 +3,6 @@ has succeeded has left nothing."""
 
 import random
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,12 @@ from headgate.catalog.events import PurgeCompleted, PurgeFailed
 from headgate.purge.job_states import State
 from headgate.purge.jobs import JobRow, JobTerms
 from tests.purge.listing import files_below, local_path, lying_below
-from tests.purge.machine import Machine, Site, files_of, opened_site
+from tests.purge.machine import Machine, Site, files_of
 from tests.seeds import draw_seed
 
 TERMS = JobTerms()
 ATTEMPTS_MAX = 60  # a job that needs more of them is not getting anywhere
 ORDER = (r"/data/", r"-m\d+\.avro$", r"/snap-", r"\.puffin$|\.parquet$|/0\d+-.*\.metadata\.json$")
-
-
-@pytest.fixture(name="site")
-async def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
-    async with opened_site(tmp_path, monkeypatch) as site:
-        yield site
 
 
 @pytest.fixture(name="machine")

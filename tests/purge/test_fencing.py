@@ -6,7 +6,6 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +24,7 @@ from tests.purge.customers import Customer
 from tests.purge.faulty_files import Trouble
 from tests.purge.lake import in_the_end
 from tests.purge.listing import local_path, lying_below
-from tests.purge.machine import Machine, Site, files_of, opened_site
+from tests.purge.machine import Machine, Site, files_of
 from tests.purge.pauses import Pause
 
 LEASE_MS = 60_000
@@ -40,12 +39,6 @@ class Unlinked(NamedTuple):
     at: float
     pid: int
     name: str
-
-
-@pytest.fixture(name="site")
-async def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
-    async with opened_site(tmp_path, monkeypatch) as site:
-        yield site
 
 
 async def paused_machine(site: Site, terms: JobTerms, pause: Pause) -> Machine:

@@ -5,7 +5,7 @@ import asyncio
 import logging
 import shutil
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from pyiceberg.manifest import write_manifest_list
 from pyiceberg.table import Table
 
 from headgate.catalog.purging import PurgeTerms
-from headgate.purge import surveying, worker
+from headgate.purge import worker
 from headgate.purge.job_states import State
 from headgate.purge.service import PurgeService
 from headgate.purge.stages import GROUND_SECONDS
@@ -24,7 +24,7 @@ from tests.purge.faulty_files import Trouble
 from tests.purge.jobs import headgate, job_of, wait_for
 from tests.purge.lake import NAMESPACE, Lake
 from tests.purge.listing import files_below, local_path, lying_below, obstruct
-from tests.purge.machine import Machine, Site, files_of, opened_site
+from tests.purge.machine import Machine, Site, files_of
 from tests.purge.pauses import Pause
 
 MANY = 300
@@ -37,15 +37,6 @@ def _lake(servers: Servers) -> Iterator[Lake]:
     lake = Lake(servers(*options(*PATIENT)))
     yield lake
     lake.close()
-
-
-@pytest.fixture(name="site")
-async def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
-    for known in (surveying._known, surveying._referred):
-        known.clear()  # children are threads here, and know each other's manifests
-    monkeypatch.setattr(worker, "SIGN_OF_LIFE_SECONDS", 0.01)
-    async with opened_site(tmp_path, monkeypatch) as site:
-        yield site
 
 
 @pytest.fixture(name="stopped")

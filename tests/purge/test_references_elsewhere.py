@@ -3,7 +3,7 @@ the table is gone that it belonged to. Catalogs have places of their own; manife
 
 import json
 import shutil
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -16,27 +16,17 @@ from headgate.catalog.catalogs import alter_catalog, create_catalog
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.metalakes import drop_metalake
 from headgate.pipelines.fixtures.table import Made
-from headgate.purge import surveying, worker
 from headgate.purge.draining import Draining
 from headgate.purge.job_states import State
 from headgate.testing.kernels import SteppedClock
 from tests.planning.tables import MetadataTable, data_file
 from tests.purge.faulty_files import Trouble
 from tests.purge.listing import local_path, lying_below
-from tests.purge.machine import Machine, Site, files_of, opened_site
+from tests.purge.machine import Machine, Site, files_of
 from tests.purge.pauses import Pause
 from tests.unit.catalog.lakes import METALAKE
 
 OTHER = "elsewhere"
-
-
-@pytest.fixture(name="site")
-async def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
-    for known in (surveying._known, surveying._referred):
-        known.clear()  # children are threads here, and know each other's manifests
-    monkeypatch.setattr(worker, "SIGN_OF_LIFE_SECONDS", 0.01)
-    async with opened_site(tmp_path, monkeypatch) as site:
-        yield site
 
 
 async def other_catalog(site: Site, machine: Machine, metalake: str = METALAKE) -> Path:

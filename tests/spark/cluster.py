@@ -82,10 +82,6 @@ class SparkCluster(PrivateServer):
         """The ids of the processes that run tasks of anybody."""
         return [pid for worker in self._workers for pid in _executors(worker)]
 
-    def kill_worker(self) -> None:
-        """SIGKILL to a worker that has an executor, and to all that it started."""
-        next(worker for worker in self._workers if any(_executors(worker))).kill()
-
     def remove(self) -> None:
         for child in (*self._workers, self._master):
             if child is not None:

@@ -297,6 +297,7 @@ def _await_executors(session: "SparkSession", master: str) -> None:
     try:
         session.range(1).count()
     except Exception as error:
+        has_ended.set()  # before there is nothing left to be cancelled
         session.stop()
         raise Unavailable(
             f"{master} gives this pipeline no executor",
