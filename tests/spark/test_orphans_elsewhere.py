@@ -50,6 +50,7 @@ def test_what_tables_of_other_catalogs_refer_to_is_no_orphan(
     found = search(server, report, delete=False)
     assert paths_in(report) == planted
     assert (found.orphans, found.needed_elsewhere) == (3, len(taken) + 2)
+    assert found.left_out == []
     assert lake.files() == own | planted | taken | theirs
     deleted = search(server, report, delete=True)
     assert (deleted.orphans, deleted.deleted) == (3, 3)

@@ -22,7 +22,7 @@ from headgate.limits import (
     ORPHANS_CHECKED_AT_ONCE,
     ORPHANS_COLLECTED_BYTES_MAX,
 )
-from headgate.model.locations import scheme_of
+from headgate.model.locations import overlaps, scheme_of
 from headgate.pipelines.orphans_account import Account, NotDeleted, PlaceSum
 from headgate.pipelines.orphans_checking import Checking, Seen
 from headgate.pipelines.orphans_elsewhere import Elsewhere
@@ -72,7 +72,8 @@ class OrphansOptions(msgspec.Struct, frozen=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """A place in which nothing is called an orphan."""
+    """A place among those that were listed, or around them, in which nothing is called an
+    orphan."""
 
     place: str
     table: str
@@ -260,7 +261,11 @@ class _Search:
             needed_elsewhere=self._elsewhere.kept,
             report=self._options.report,
             by_place=places,
-            left_out=[LeftOut(one.place, one.name, one.kept) for one in owners if one.kept],
+            left_out=[
+                LeftOut(one.place, one.name, one.kept)
+                for one in owners
+                if one.kept and any(overlaps(one.place, root) for root in roots)
+            ],
             failures=account.failures,
         )
 
