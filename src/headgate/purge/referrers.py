@@ -301,12 +301,15 @@ class Referrers:
         """Tables, with what they refer to. Where the database has what a metadata file said,
         clients are served from there: it counts also if the file is gone or damaged."""
         found = list(zip(asked, await self._surveyor.survey(asked, roots), strict=True))
+        told: dict[int, Surveyed] = {}
         for number, (table, outside) in enumerate(found):
             known = entities[number].metadata
             if known and table.metadata_location in outside.unread:
-                told = msgspec.structs.replace(table, metadata=known)
-                [anew] = await self._surveyor.survey([told], roots)
-                found[number] = told, anew
+                told[number] = msgspec.structs.replace(table, metadata=known)
+        if told:
+            anew = await self._surveyor.survey([*told.values()], roots)
+            for number, outside in zip(told, anew, strict=True):
+                found[number] = told[number], outside
         return found
 
     async def _entities(self, head: HeadView, objects: Sequence[int]) -> list[TableEntity]:

@@ -140,13 +140,16 @@ class Survey:
     def _follow_up(self, walk: Walk) -> None:
         """Remember what was read; what was not is gone or damaged, if its storage answers."""
         self._unread += walk.unread
+        answered: set[str] = set()
         for path, why, only_here in walk.unread:
             if only_here:
                 raise StorageUnavailable(f"{path} cannot be read here", why=why)
             self._manifests.pop(path, None)
             self._leading.discard(path)
-            if not why:
+            folder = path.rpartition("/")[0]
+            if not why and folder not in answered:  # a table may miss very many, each as far away
                 self._files.check_store(path)
+                answered.add(folder)
         for manifest, folders in self._manifests.items():
             while len(_known) >= REFERENCE_MANIFESTS_KNOWN_MAX:
                 with suppress(KeyError, StopIteration, RuntimeError):  # another thread was faster

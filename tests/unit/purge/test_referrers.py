@@ -134,6 +134,18 @@ async def test_what_could_not_be_read_is_looked_for_again(
     assert caplog.text.count("file:/lost") == 1
 
 
+async def test_tables_without_metadata_files_are_read_together(referring: Referring) -> None:
+    """The database has what these files said: that is one more question, however many they are."""
+    for number in range(3):
+        made = await referring.node.table(f"t{number}")
+        lost = Outside(unread=(made["metadata-location"],))
+        referring.surveyor.outside[f"t{number}"] = lost
+
+    assert await referring.look() == []
+    assert referring.read() == sorted(["t0", "t1", "t2"] * 2)
+    assert len(referring.surveyor.roots) == 2
+
+
 async def test_a_damaged_table_that_changes_all_the_time_does_not_hold_up_a_look(
     referring: Referring,
 ) -> None:

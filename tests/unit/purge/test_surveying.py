@@ -35,6 +35,11 @@ class Counted(OpenedFiles):
     def __init__(self, root: Path) -> None:
         super().__init__(WorkerFiles(StorageOptions(), (str(root),)))
         self.names: list[str] = []
+        self.checks = 0
+
+    def check_store(self, location: str, *, may_be_empty: bool = True) -> None:
+        self.checks += 1
+        super().check_store(location, may_be_empty=may_be_empty)
 
     def read(self, location: str) -> bytes:
         self.names.append(location.rpartition("/")[2])
@@ -216,6 +221,18 @@ def test_what_is_gone_or_damaged_leads_to_nothing(
     assert restored.unread == ()
     assert len(restored.folders) == 2
     assert found.digest != restored.digest
+
+
+def test_a_storage_is_asked_once_for_all_that_a_folder_misses(tmp_path: Path) -> None:
+    """Whether it is there at all: a table may miss very many files."""
+    table, files = DroppedTable(tmp_path).with_everything(), Counted(tmp_path)
+    lists = sorted(table.metadata.glob("snap-*.avro"))
+    for path in lists:
+        path.unlink()
+
+    assert set(look(table, files=files).unread) == set(map(str, lists))
+    assert len(lists) > 1
+    assert files.checks == 1
 
 
 def test_a_manifest_that_went_away_is_noticed_where_it_is_followed(tmp_path: Path) -> None:
