@@ -101,6 +101,10 @@ class FaultyFiles:
         self._trouble.check()
         return self._inner.missing(location)
 
+    def all_missing(self, locations: Sequence[str]) -> bool:
+        self._trouble.check()
+        return self._inner.all_missing(locations)
+
     def list(self, prefix: str) -> Iterator[str]:
         self._trouble.check()
         return self._inner.list(prefix)

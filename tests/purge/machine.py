@@ -16,7 +16,7 @@ import pytest
 from headgate.catalog.events import Event, EventBus
 from headgate.clock import Clock
 from headgate.pipelines.fixtures.table import Made, make_table
-from headgate.purge import surveying, sweeping, worker
+from headgate.purge import gaps, surveying, sweeping, worker
 from headgate.purge.claims import Claims
 from headgate.purge.deleter import Deleter
 from headgate.purge.inspecting import Found, Inspector
@@ -148,7 +148,7 @@ class Site:
         monkeypatch.setattr(sweeping, "PAUSES_SECONDS", (0.0,) * len(sweeping.PAUSES_SECONDS))
         monkeypatch.setattr(worker, "SystemClock", _childs_clock.get)
         monkeypatch.setattr(worker, "SIGN_OF_LIFE_SECONDS", 0.01)
-        for known in (surveying._known, surveying._referred):
+        for known in (surveying._known, surveying._referred, gaps._known):
             known.clear()  # children are threads here, and know each other's manifests
 
     async def machine(

@@ -11,7 +11,7 @@ from headgate.storage import listing
 from headgate.storage.files import StorageFiles
 from headgate.storage.listing import Listing
 from headgate.storage.options import StorageOptions
-from headgate.storage.worker_files import WorkerFiles
+from headgate.storage.worker_files import ASKED_AT_ONCE, WorkerFiles
 from headgate.testing.object_stores import MinioServer, S3Server, send
 
 MINUTE_MS = 60_000
@@ -100,3 +100,16 @@ def test_what_cannot_be_listed_is_an_error(found: Listing, bucket: str) -> None:
         list(found.files("s3://no-such-bucket/x", deep=True))
     with pytest.raises(Forbidden):
         list(found.files(f"s3://{bucket}", deep=True))
+
+
+@pytest.mark.parametrize("number", [None, 0, ASKED_AT_ONCE + 1])
+def test_many_objects_are_looked_for_at_once(
+    s3_server: S3Server, files: StorageFiles, bucket: str, number: int | None
+) -> None:
+    """One that is there is enough to say no."""
+    options = StorageOptions(s3=s3_server.options(), allowed_endpoints=(s3_server.url,))
+    wanted = [f"s3://{bucket}/w/{one}" for one in range(ASKED_AT_ONCE + 2)]
+    if number is not None:
+        write(files, bucket, f"w/{number}")
+
+    assert WorkerFiles(options, (f"s3://{bucket}/w",))().all_missing(wanted) == (number is None)

@@ -7,7 +7,6 @@ the tables that changed since the last one in this process, and the first one co
 
 import asyncio
 import logging
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
@@ -121,7 +120,7 @@ class Referrers:
 
     async def to_places(self, live: LiveJob, *, anew: bool = False) -> Referring:
         """Those that may refer to files in the places of a dropped table. `anew` reads what could
-        not be read, however short ago that was."""
+        not be read, however short ago that was; who asks meanwhile takes that over."""
         places = tuple(map(index_key, live.job.reserved))
         found, known = await self._outsiders(live.head, anew=anew)
         tables = tuple(one.referrer for one in found if one.outside.touches(places))
@@ -186,7 +185,7 @@ class Referrers:
             wanted = [
                 key for key in store.heads if (not besides if key == own else self._across_catalogs)
             ]
-            now = sys.float_info.max if anew and not number else began
+            now = began + UNREAD_SECONDS if anew and not number else began
             moved = [key for key in wanted if not store.is_known(key, now)]
             for key in moved:
                 await self._learn_live(key, store, now)
@@ -284,8 +283,8 @@ class Referrers:
                 _surveyed(one, known.own, is_doubted=object in known.doubted)
                 for object, one in zip(some, entities, strict=True)
             ]
-            found = await self._surveyed(entities, asked, places.with_those_of(asked))
             again = self._kernel.clock.seconds() + UNREAD_SECONDS
+            found = await self._surveyed(entities, asked, places.with_those_of(asked))
             for object, (table, outside) in zip(some, found, strict=True):
                 gaps.update(outside.unread)
                 if outside.unread and object not in known.outsiders:

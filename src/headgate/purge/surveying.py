@@ -10,6 +10,8 @@ from functools import partial
 from hashlib import blake2b
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from headgate.catalog.metadata_files import unzipped
 from headgate.errors import (
     BadMetadata,
@@ -25,21 +27,23 @@ from headgate.limits import (
     WALK_SEEN_PATHS_MAX,
 )
 from headgate.planning.reachable import Listed, Unread, Walk
+from headgate.purge import gaps
 from headgate.purge.folders import Folders
+from headgate.purge.gaps import Gaps
 from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
 from headgate.purge.territory import Standing, Territory
 
 
-class Files(Protocol):
-    """Files as a survey reads them."""
+class Files(gaps.Store, Protocol):
+    """Files as they are read."""
 
     def read(self, location: str) -> bytes:
         """A whole file, or FileMissing."""
         ...
 
-    def check_store(self, location: str, *, may_be_empty: bool = True) -> None:
-        """Raise StorageUnavailable if what is missing may only be out of sight."""
-        ...
+
+class SurveyedFiles(Files, gaps.Files, Protocol):
+    """The same, and looked for."""
 
 
 _known: dict[tuple[tuple[str, ...], Listed], Folders] = {}
@@ -57,6 +61,7 @@ class Survey:
     """A look at all that a table refers to."""
 
     def __init__(self, table: Surveyed, files: Files) -> None:
+        self._table = table
         self._location = table.metadata_location
         self._metadata = table.metadata
         self._own = table.own
@@ -79,7 +84,13 @@ class Survey:
         """Find out. Manifests that are known are not read."""
         for _ in self._paths():
             pass
-        return self._outside()
+        outside = self._outside()
+        sure = replace(self._table, is_doubted=False)
+        if self._unread and not any(one.why for one in self._unread):
+            gaps.remember(sure, Gaps([one.path for one in self._unread], outside))
+        else:
+            gaps.forget(sure)
+        return outside
 
     def again(self, expected: bytes) -> Iterator[list[str]]:
         """The files outside, some at a time; StaleError if they are not those of this digest."""
@@ -140,16 +151,13 @@ class Survey:
     def _follow_up(self, walk: Walk) -> None:
         """Remember what was read; what was not is gone or damaged, if its storage answers."""
         self._unread += walk.unread
-        answered: set[str] = set()
         for path, why, only_here in walk.unread:
             if only_here:
                 raise StorageUnavailable(f"{path} cannot be read here", why=why)
             self._manifests.pop(path, None)
             self._leading.discard(path)
-            folder = path.rpartition("/")[0]
-            if not why and folder not in answered:  # a table may miss very many, each as far away
-                self._files.check_store(path)
-                answered.add(folder)
+        missing = [one.path for one in walk.unread if not one.why]
+        gaps.check_stores(self._table, missing, self._files)
         for manifest, folders in self._manifests.items():
             while len(_known) >= REFERENCE_MANIFESTS_KNOWN_MAX:
                 with suppress(KeyError, StopIteration, RuntimeError):  # another thread was faster
@@ -190,10 +198,10 @@ class Survey:
         )
 
 
-def survey(table: Surveyed, files: Files) -> Outside:
+def survey(table: Surveyed, files: SurveyedFiles) -> Outside:
     """What a table refers to outside of its own places."""
     try:
-        return Survey(table, files).run()
+        return gaps.as_before(table, files) or Survey(table, files).run()
     except StorageUnavailable as error:
         raise StorageUnavailable(
             f"it is not known which files {table.metadata_location} refers to",

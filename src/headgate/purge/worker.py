@@ -20,7 +20,7 @@ from headgate.purge.fence import open_fence
 from headgate.purge.manifest_reader import content
 from headgate.purge.removal import Hands, Removal
 from headgate.purge.sizing import has_files, sizes
-from headgate.purge.surveying import shared_by
+from headgate.purge.surveying import SurveyedFiles, shared_by
 from headgate.purge.surveying import survey as look
 from headgate.purge.surveyor import Referrer, Surveyed
 from headgate.storage.deletions import Check
@@ -125,7 +125,7 @@ def _heard(last: Progress, waiting: "Queue[Progress | Exception | None]") -> Ite
 
 def survey(factory: bytes, asked: bytes) -> Iterator[bytes]:
     """What each of some tables refers to outside of its places, in their order."""
-    files = cast("Files", open_files(factory))
+    files = cast("SurveyedFiles", open_files(factory))
     tables = msgspec.msgpack.decode(asked, type=list[Surveyed])
     threads = ThreadPoolExecutor(PLANNING_READS_AHEAD, initializer=step_back)
     try:

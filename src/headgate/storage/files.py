@@ -73,6 +73,11 @@ class StorageFiles:
         place = parse(location)
         return self._local.missing_now(place) if place.kind == "file" else None
 
+    def absent_now(self, location: str) -> bool | None:
+        """Whether there is nothing for sure; None where that would need a round trip."""
+        place = parse(location)
+        return self._local.absent_now(place) if place.kind == "file" else None
+
     async def delete(self, locations: Sequence[str], check: Check = may_go_on) -> NotDeleted:
         """Delete them; those that are absent count as deleted. Says which could not be, and why.
 

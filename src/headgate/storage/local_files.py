@@ -59,6 +59,16 @@ class LocalFiles:
         except OSError:
             return True
 
+    def absent_now(self, place: Place) -> bool:
+        """Whether there is nothing for sure, not even a link."""
+        try:
+            os.lstat(path_of(place))
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:  # it may be out of reach
+            return False
+        return False
+
     async def delete(self, places: Sequence[Place]) -> NotDeleted:
         return await asyncio.to_thread(self._delete, places)
 

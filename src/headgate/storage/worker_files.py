@@ -3,7 +3,7 @@
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -13,6 +13,8 @@ from headgate.storage.files import StorageFiles
 from headgate.storage.options import StorageOptions
 
 LISTED_AT_ONCE = 1_000
+ASKED_AT_ONCE = 32
+"""Whether they are there."""
 
 T = TypeVar("T")
 
@@ -44,6 +46,17 @@ class OpenedFiles:
         """Whether there is no such file."""
         return self._run(self._files.missing(location))
 
+    def all_missing(self, locations: Sequence[str]) -> bool:
+        """Whether none of these files is there, nor anything in its place."""
+        far: list[str] = []
+        for location in locations:
+            is_absent = self._files.absent_now(location)
+            if is_absent is None:
+                far.append(location)
+            elif not is_absent:
+                return False
+        return not far or self._run(_all_missing(self._files, far))
+
     def list(self, prefix: str) -> Iterator[str]:
         """The locations of all files below a prefix."""
         found = self._files.list(prefix)
@@ -74,6 +87,14 @@ def _loop(process: int) -> asyncio.AbstractEventLoop:  # noqa: ARG001  a fork ha
     # A daemon: it ends with the worker, which has nothing to say at its end.
     threading.Thread(target=loop.run_forever, name="files", daemon=True).start()
     return loop
+
+
+async def _all_missing(files: StorageFiles, locations: Sequence[str]) -> bool:
+    for start in range(0, len(locations), ASKED_AT_ONCE):
+        some = locations[start : start + ASKED_AT_ONCE]
+        if not all(await asyncio.gather(*map(files.missing, some))):
+            return False
+    return True
 
 
 async def _take(found: AsyncIterator[str]) -> list[str]:

@@ -11,7 +11,7 @@ from headgate.purge.surveying import survey
 from headgate.purge.surveyor import Referrer
 from tests.planning.tables import data_file
 from tests.unit.purge.dropped import DroppedTable, Outcome, files_below, purge, run
-from tests.unit.purge.test_surveying import Counted, referring, surveyed
+from tests.unit.purge.surveys import Counted, referring, surveyed
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from headgate.purge import referrers as subject
 from headgate.purge.queue import Queue
 from headgate.purge.referrers import UNREAD_SECONDS
 from headgate.purge.surveyor import Outside
+from headgate.testing.kernels import SteppedClock
 from tests.unit.catalog.lakes import Node, World
 from tests.unit.purge.referring import PLACE, Referring, into
 
@@ -132,6 +133,37 @@ async def test_what_could_not_be_read_is_looked_for_again(
 
     assert await referring.look() == ["one"]
     assert caplog.text.count("file:/lost") == 1
+
+
+async def test_looks_that_wait_for_each_other_read_what_was_lost_once(
+    referring: Referring,
+) -> None:
+    """What was read since a look was asked for is new enough for it."""
+    await referring.node.table("one")
+    referring.surveyor.outside = {"one": Outside(unread=("file:/lost",))}
+    await referring.look()
+    referring.read()
+    clock, reads, go_on = referring.node.kernel.clock, asyncio.Semaphore(0), asyncio.Event()
+
+    async def wait() -> None:
+        reads.release()
+        await go_on.wait()
+
+    def look() -> asyncio.Task[object]:
+        return asyncio.create_task(referring.referrers.to_places(referring.job, anew=True))
+
+    referring.surveyor.while_read = wait
+    first = look()
+    await reads.acquire()  # it reads
+    assert isinstance(clock, SteppedClock)
+    clock.advance(1)
+    others = [look() for _ in range(5)]
+    await asyncio.sleep(0.05)  # they wait
+    clock.advance(1)
+    go_on.set()
+    await asyncio.gather(first, *others)
+
+    assert referring.read() == ["one", "one"]
 
 
 async def test_tables_without_metadata_files_are_read_together(referring: Referring) -> None:

@@ -3,7 +3,6 @@
 import os
 import pickle
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -15,61 +14,10 @@ from headgate.purge import surveying, worker
 from headgate.purge.surveying import Survey, shared_by, survey
 from headgate.purge.surveyor import Outside, Referrer, Surveyed
 from headgate.storage.options import StorageOptions
-from headgate.storage.worker_files import OpenedFiles, WorkerFiles
+from headgate.storage.worker_files import WorkerFiles
 from tests.planning.tables import data_file
 from tests.unit.purge.dropped import DroppedTable
-
-
-@pytest.fixture(autouse=True)
-def _nothing_known() -> Iterator[None]:
-    for known in (surveying._known, surveying._referred):
-        known.clear()
-    yield
-    for known in (surveying._known, surveying._referred):
-        known.clear()
-
-
-class Counted(OpenedFiles):
-    """Files that remember which were read."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(WorkerFiles(StorageOptions(), (str(root),)))
-        self.names: list[str] = []
-        self.checks = 0
-
-    def check_store(self, location: str, *, may_be_empty: bool = True) -> None:
-        self.checks += 1
-        super().check_store(location, may_be_empty=may_be_empty)
-
-    def read(self, location: str) -> bytes:
-        self.names.append(location.rpartition("/")[2])
-        return super().read(location)
-
-    @property
-    def manifests(self) -> list[str]:
-        return [name for name in self.names if name.startswith("manifest-")]
-
-
-def surveyed(table: DroppedTable, *own: Path) -> Surveyed:
-    """A table, with its folder or these as its places."""
-    return Surveyed(str(table.root), tuple(map(str, own or (table.folder,))))
-
-
-def look(table: DroppedTable, *own: Path, files: OpenedFiles | None = None) -> Outside:
-    return survey(surveyed(table, *own), files or Counted(table.warehouse))
-
-
-def referring(
-    warehouse: Path, *paths: str, name: str = "b", properties: dict[str, str] | None = None
-) -> DroppedTable:
-    """A table with a file of its own, and a second snapshot with these files."""
-    table = DroppedTable(warehouse, name=name, properties=properties or {})
-    own = table.table.manifest([table.row("own.parquet")])
-    table.table.snapshot(1, [own])
-    took = table.table.manifest([data_file(path) for path in paths], number=2, snapshot=2)
-    table.table.snapshot(2, [took, own], parent=1)
-    table.root.write_bytes(table.table.metadata())
-    return table
+from tests.unit.purge.surveys import Counted, look, referring, surveyed
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -221,18 +169,6 @@ def test_what_is_gone_or_damaged_leads_to_nothing(
     assert restored.unread == ()
     assert len(restored.folders) == 2
     assert found.digest != restored.digest
-
-
-def test_a_storage_is_asked_once_for_all_that_a_folder_misses(tmp_path: Path) -> None:
-    """Whether it is there at all: a table may miss very many files."""
-    table, files = DroppedTable(tmp_path).with_everything(), Counted(tmp_path)
-    lists = sorted(table.metadata.glob("snap-*.avro"))
-    for path in lists:
-        path.unlink()
-
-    assert set(look(table, files=files).unread) == set(map(str, lists))
-    assert len(lists) > 1
-    assert files.checks == 1
 
 
 def test_a_manifest_that_went_away_is_noticed_where_it_is_followed(tmp_path: Path) -> None:
