@@ -15,7 +15,7 @@ from headgate.background import (
     cut_logs,
     open_background,
 )
-from headgate.catalog.catalogs import bootstrap
+from headgate.catalog.catalogs import bootstrap, check_all_locations
 from headgate.catalog.guards import Guard
 from headgate.catalog.lake import Lake
 from headgate.catalog.large_metadata import WORKER as METADATA
@@ -72,6 +72,7 @@ from headgate.settings.catalogs import (
     BOOTSTRAP_METALAKE,
     SCHEMA_SEPARATOR,
 )
+from headgate.settings.own_files import check_apart
 from headgate.settings.server import HTTP_PUBLIC_URL, READ_ONLY
 from headgate.settings.setting import Settings
 from headgate.storage.gateway import StorageGateway
@@ -99,6 +100,7 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
                 open_kernel(settings, writable=not settings[READ_ONLY], counted=True)
             )
             measures.add_source(lambda: kernel_samples(kernel))
+            await check_all_locations(kernel, partial(check_apart, settings))
             numbers = SharedMeasures(measures, shared, clock)
             await stack.enter_async_context(numbers.kept())
             if settings[BOOTSTRAP] and not settings[READ_ONLY]:
@@ -123,8 +125,7 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             )
             own = own_surfaces(opened, _documents(protocols))
             surfaces = [*protocols, *own, Surface("", ROOT_ROUTES, gravitino, GRAVITINO)]
-            challenges = authentication.authenticator.challenges
-            yield [one._replace(dialect=one.dialect.challenging(challenges)) for one in surfaces]
+            yield [authentication.guarding(one) for one in surfaces]
 
     return Front(opening, clock, measures, seed=entropy(), options=front_options(settings))
 
@@ -214,7 +215,6 @@ async def _iceberg(
         lake=lake,
         reports=reports,
         tokens=authentication.endpoint,
-        authenticate=authentication.authenticator.caller,
         answers=Cache(settings[ANSWERS_CACHE_BYTES]),
         metalake=settings[BOOTSTRAP_METALAKE],
         catalog=settings[BOOTSTRAP_CATALOG],
@@ -232,7 +232,6 @@ def _gravitino(
     """What the handlers of Gravitino's protocol work with."""
     return Gravitino(
         lake=iceberg.lake,
-        authenticator=authentication.authenticator,
         check=check,
         places=catalog_places(settings),
         public_url=settings[HTTP_PUBLIC_URL],

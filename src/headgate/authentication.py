@@ -24,6 +24,7 @@ from headgate.http.authentication.token_endpoint import (
 )
 from headgate.http.gravitino.server_info import SHOWN_TOKEN_PATH
 from headgate.http.origins import is_loopback
+from headgate.http.router import Surface
 from headgate.kernel.kernel import Kernel
 from headgate.limits import PASSWORDS_WAITING_MAX
 from headgate.server_settings import KEY_BYTES, listed, own_key, random_bytes, token_secret
@@ -66,6 +67,11 @@ class Authentication(NamedTuple):
     tokens: OwnTokens | None
     is_needed: bool
     """Whether callers have to be compared with the kept identities at all."""
+
+    def guarding(self, surface: Surface) -> Surface:
+        """The same surface, whose callers are authenticated."""
+        dialect = surface.dialect.challenging(self.authenticator.challenges)
+        return surface._replace(dialect=dialect, authenticate=self.authenticator.caller)
 
     @property
     def confirming(self) -> Identities | None:

@@ -70,20 +70,23 @@ HeadgateError
 │   ├── StorageUnavailable  an object store does not answer, or refuses us
 │   ├── Overloaded          too many requests at once
 │   ├── LeaseLost           another worker may have taken the job
+│   ├── WorkerEnded         a worker process ended before it answered
 │   └── Closed
 ├── PurgeUnfinished         a table is dropped, and its purge did not succeed at once
 └── OutcomeUnknown          applied or not: only reading can tell
 """
+
+from headgate.masking import mask_userinfo
 
 
 class HeadgateError(Exception):
     """Headgate could not do what was asked."""
 
     def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
-        self.what = what
-        self.why = why
-        self.fix = fix
-        super().__init__(what)
+        self.what = mask_userinfo(what)
+        self.why = mask_userinfo(why)
+        self.fix = mask_userinfo(fix)
+        super().__init__(self.what)
 
     def __str__(self) -> str:
         because = f": {self.why}" if self.why else ""
@@ -379,6 +382,10 @@ class Overloaded(Unavailable):
 
 class LeaseLost(Unavailable):
     """A lease was not renewed in time, so another worker may have taken the job."""
+
+
+class WorkerEnded(Unavailable):
+    """A worker process ended before it answered, or was ended because it did not."""
 
 
 class Closed(Unavailable):

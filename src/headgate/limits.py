@@ -111,6 +111,8 @@ DEFINITIONS_INLINE_BYTES_MAX = 16 << 10  # the same of bodies, and of schemas: 3
 GZIP_INLINE_BYTES_MAX = 64 << 10  # more is compressed in a thread
 METADATA_REMEMBERED_BYTES_MAX = 64 << 20  # encoded, by a worker; the last one stays in any case
 WORKER_HELD_BYTES_MAX = 1 << 29  # of freed memory that a worker keeps for its next job
+RESERVED_LOCATIONS_MAX = 32  # of one table or view, those that it had before among them
+RESERVED_BYTES_MAX = 10 << 10  # in these: a purge job names all of them in one entry of an index
 TABLE_COMMIT_TRIES_MAX = 32
 RECORDED_RELATIONS_MAX = 100  # tables of one call whose states are remembered for a repetition
 PURGE_WAIT_SECONDS = 10.0  # that a new table waits for the files of a dropped one to go
@@ -318,6 +320,8 @@ assert PAGE_MERGED_BYTES_MAX > 2 * PAGE_MERGE_BELOW_BYTES
 assert PAGE_BYTES_MAX + INDEX_KEY_BYTES_MAX + INDEX_VALUE_BYTES_MAX < ROW_BYTES_MAX
 assert ROOTS_BYTES_MAX + CHANGES_INLINE_BYTES_MAX < ROW_BYTES_MAX
 assert LOCATION_BYTES_MAX < FILE_LOCATION_BYTES_MAX <= INDEX_KEY_BYTES_MAX
+assert RESERVED_BYTES_MAX + FILE_LOCATION_BYTES_MAX < INDEX_VALUE_BYTES_MAX
+assert RESERVED_BYTES_MAX >= 5 * LOCATION_BYTES_MAX  # its own, and one for each path property
 assert BATCH_BYTES_MAX > ROW_BYTES_MAX
 assert LEASE_MS > 2 * LEASE_RENEW_MS
 assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0

@@ -101,7 +101,7 @@ def _described(management: Management, others: Sequence[Surface]) -> Surface:
 
 def _reports(service: Service) -> Surface:
     """What engines reported."""
-    return report_surface(ReportServices(service.lake, service.reports, service.authenticate))
+    return report_surface(ReportServices(service.lake, service.reports))
 
 
 def _revocation(opened: Opened) -> Surface:
@@ -113,7 +113,7 @@ def _revocation(opened: Opened) -> Surface:
 def _changes(service: Service) -> Surface:
     """What was committed."""
     log = ChangeLog(service.lake.kernel)
-    return change_surface(ChangeServices(service.lake, log, service.authenticate))
+    return change_surface(ChangeServices(service.lake, log))
 
 
 def _jobs(opened: Opened, inspector: Inspector) -> Surface:
@@ -121,7 +121,7 @@ def _jobs(opened: Opened, inspector: Inspector) -> Surface:
     service, background = opened.service, opened.background
     lake, steering = service.lake, Steering(service.lake.kernel, inspector)
     wake = background.workers.wake if background else lambda _live: None
-    services = JobServices(lake, inspector, steering, service.authenticate, wake)
+    services = JobServices(lake, inspector, steering, wake)
     return _writing(opened, job_surface(services))
 
 
@@ -140,9 +140,9 @@ def _work(opened: Opened, inspector: Inspector) -> Surface:
 
 def _references(opened: Opened) -> Surface:
     """Which files tables of other catalogs need, for those who look for orphans."""
-    lake, authenticate = opened.service.lake, opened.service.authenticate
+    lake = opened.service.lake
     enquiries = open_enquiries(opened.settings, lake.kernel, opened.background, opened.stack)
-    return reference_surface(ReferenceServices(lake, enquiries, authenticate))
+    return reference_surface(ReferenceServices(lake, enquiries))
 
 
 def _sweeps(opened: Opened) -> Surface:
@@ -151,7 +151,7 @@ def _sweeps(opened: Opened) -> Surface:
     if not settings[READ_ONLY]:
         swept = maintenance = open_maintenance(settings, lake.kernel, opened.stack)
         opened.measures.add_source(lambda: sweep_samples(swept.totals))
-    services = MaintenanceServices(lake, opened.service.authenticate, maintenance)
+    services = MaintenanceServices(lake, maintenance)
     return _writing(opened, maintenance_surface(services))
 
 
@@ -172,9 +172,7 @@ def _admission(service: Service) -> Callable[[Request, Rule], Awaitable[None]]:
     """Refuses callers whom a rule does not permit what is of no metalake."""
 
     async def admit(request: Request, rule: Rule) -> None:
-        caller = await service.authenticate(request)
-        request.principal = caller.name
-        call = Call(CatalogName("", ""), caller, request=request.id)
+        call = Call(CatalogName("", ""), request.caller, request=request.id)
         await outsiders.require(service.lake, call, rule)
 
     return admit

@@ -171,14 +171,18 @@ def check_warehouse(settings: Settings) -> None:
         *first.allowed_locations,
         fix="Choose another directory with --data, or set bootstrap.warehouse",
     )
-    check_apart(settings, first.warehouse)
+    for location in (first.warehouse, *first.allowed_locations):
+        check_apart(settings, location)
 
 
 def check_catalog_places(settings: Settings) -> None:
     """Refuse places that catalogs of callers could not have, if the operator chose them."""
     root = settings[catalogs.CATALOGS_WAREHOUSE]
     allowed = listed(settings[catalogs.CATALOGS_ALLOWED_LOCATIONS])
-    _check_places(*([root] if root else []), *allowed, fix="Correct the settings catalogs.*")
+    chosen = [root, *allowed] if root else allowed
+    _check_places(*chosen, fix="Correct the settings catalogs.*")
+    for location in chosen:
+        check_apart(settings, location)
 
 
 def _check_places(*locations: str, fix: str) -> None:

@@ -30,13 +30,13 @@ from headgate.settings.store import (
     COMMIT_BATCH,
     COMMIT_TIMEOUT,
     DATA,
+    DATABASE_FILE,
     POSTGRESQL_CONNECTIONS,
     POSTGRESQL_TIMEOUT,
     SQLITE_BUSY_TIMEOUT,
 )
 from headgate.settings.urls import mask, scheme, sqlite_file
 
-DATABASE_FILE = "headgate.db"
 STORED_TYPES = (*CATALOG_TYPES, *PURGE_TYPES, *MAINTENANCE_TYPES)
 """All that this program stores, besides what the kernel does."""
 _HOST = re.compile(r"\w+://([^/?#]*@)?[^/?#@:][^/?#@]*([/?#]|$)|\w+://.*[?&]host=")
@@ -122,7 +122,7 @@ def entropy() -> int:
 
 def chance() -> Callable[[], float]:
     """Numbers from 0 to 1, for what is left to chance."""
-    return random.Random(entropy()).random  # noqa: S311  nobody gains by guessing them
+    return random.Random(entropy()).random  # noqa: S311  nobody gains by guessing them  # nosec B311
 
 
 def _memory(_url: str, _settings: Settings, *, create: bool) -> Backend:

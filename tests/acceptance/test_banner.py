@@ -131,3 +131,14 @@ def test_who_is_believed_is_said(tmp_path: Path) -> None:
     assert "access      passwords and tokens, rights are checked\n" in said
     assert 'credential="USER:SECRET"' in said
     assert "anyone may call itself" not in said
+
+
+def test_a_server_shows_no_credentials_of_a_url(tmp_path: Path) -> None:
+    """Neither in what it says nor in the settings that it serves."""
+    secret = "https://ann:hunter2@minio.example.com"
+    with HeadgateServer(tmp_path, "--set", f"storage.allowed-endpoints={secret}") as server:
+        served = httpx.get(f"{server.url}/management/v1/settings")
+
+    shown = {one["name"]: one["value"] for one in served.json()["settings"]}
+    assert shown["storage.allowed-endpoints"] == "https://***@minio.example.com"
+    assert "hunter2" not in served.text + server.said()

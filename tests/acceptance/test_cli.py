@@ -13,6 +13,8 @@ REFUSED = [
     (["realm", "activate", "nobody"], 1, "RealmNotFound"),
     (["realm", "create", "demo"], 1, "RealmExists"),
     (["realm", "purge", "demo"], 1, "IllegalRealmMove"),
+    (["realm", "delete", "demo"], 2, "BadRequest"),
+    (["realm", "delete", "demo", "--yes"], 1, "IllegalRealmMove"),
     (["realm", "create", "::system::"], 2, "BadName"),
     (["realm", "create", ""], 2, "BadName"),
     (["realm", "activate", "\udcff"], 2, "BadName"),
@@ -25,10 +27,8 @@ REFUSED = [
 def test_a_realm_lives_from_create_to_delete(headgate: Headgate) -> None:
     """Each move answers with the realm in its new state, and the list agrees."""
     made = headgate.json("realm", "create", "demo")
-    states = [
-        headgate.json("realm", move, "demo")["state"]
-        for move in ("deactivate", "activate", "deactivate", "purge", "delete")
-    ]
+    moves = (["deactivate"], ["activate"], ["deactivate"], ["purge", "--yes"], ["delete", "--yes"])
+    states = [headgate.json("realm", *move, "demo")["state"] for move in moves]
 
     assert set(made) == {"id", "name", "state", "created", "changed", "properties"}
     assert (made["name"], made["state"], made["properties"]) == ("demo", "ACTIVE", {})
@@ -47,14 +47,14 @@ def test_a_realm_is_found_by_its_id_too(headgate: Headgate) -> None:
 def test_people_read_sentences_and_tables(headgate: Headgate) -> None:
     """Without --json the answers are for people."""
     headgate.run("realm", "create", "gone")
-    for move in ("deactivate", "purge", "delete"):
-        headgate.run("realm", move, "gone")
+    for move in (["deactivate"], ["purge", "--yes"], ["delete", "--yes"]):
+        headgate.run("realm", *move, "gone")
     empty, _ = headgate.run("realm", "list")
     created, _ = headgate.run("realm", "create", "demo")
     listed, _ = headgate.run("realm", "list")
     headgate.run("realm", "deactivate", "demo")
-    purged, _ = headgate.run("realm", "purge", "demo")
-    deleted, _ = headgate.run("realm", "delete", "demo")
+    purged, _ = headgate.run("realm", "purge", "demo", "--yes")
+    deleted, _ = headgate.run("realm", "delete", "demo", "--yes")
 
     assert empty == "There are no realms; `headgate realm create NAME` makes one.\n"
     assert created == "Realm 'demo' is created; it is ACTIVE.\n"

@@ -16,7 +16,12 @@ UNREACHABLE = "postgresql://nobody:secret@127.0.0.1:1/none"
 
 def started(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     """A server that is expected not to start."""
-    command = [sys.executable, "-m", "headgate", "serve", "--data", str(folder / "data"), *options]
+    return headgate("serve", "--data", folder / "data", *options)
+
+
+def headgate(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    """A command that ends by itself."""
+    command = [sys.executable, "-m", "headgate", *map(str, arguments)]
     return subprocess.run(
         command, capture_output=True, text=True, check=False, env=environment(), timeout=60
     )
@@ -65,6 +70,26 @@ def test_keys_that_cannot_be_used_are_one_line_and_exit_code_2(
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("headgate: error: the key ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["serve", "work"])
+def test_a_stored_catalog_that_holds_files_of_the_server_is_one_line_and_exit_code_2(
+    tmp_path: Path, command: str
+) -> None:
+    """Its location was fine when it was made, and now the keys and the database lie in it."""
+    old, data = tmp_path / "old", tmp_path / "data"
+    assert headgate("realm", "create", "default", "--data", old).returncode == 0
+    made = headgate("catalog", "create", "wide", "--warehouse", f"file://{data}", "--data", old)
+    assert made.returncode == 0, made.stderr
+    old.rename(data)
+    port = ["--port=0"] if command == "serve" else []
+    done = headgate(command, "--data", data, *port)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert f"catalog default.wide cannot be served: tables cannot lie in file://{data}" in (
+        done.stderr
+    )
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])

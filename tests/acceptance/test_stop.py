@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from headgate.limits import FINISH_SECONDS
+from headgate.settings.store import DATABASE_FILE
 from headgate.testing.headgate_server import STOP_SECONDS_MAX, HeadgateServer
-from headgate.wiring import DATABASE_FILE
 
 WAIT_SECONDS_MAX = 30.0
 NAMESPACE = {"namespace": ["a"], "properties": {}}

@@ -153,28 +153,26 @@ class GuardedNode:
             audit=audit,
         )
         self.reports = Reports(self.lake)
-        by, tokens = Headers(), SimpleTokens(SECRET, kernel.clock)
+        by, tokens = Headers().caller, SimpleTokens(SECRET, kernel.clock)
         self.service = Service(
             lake=self.lake,
             reports=self.reports,
             tokens=TokenEndpoint(SimpleGranter(tokens)),
-            authenticate=by.caller,
             answers=Cache(1 << 20),
             metalake=METALAKE,
             catalog=CATALOG,
         )
         gravitino = Gravitino(
             lake=self.lake,
-            authenticator=by,
             check=kernel.realms.list,
             places=CatalogPlaces(f"{world.warehouse}s"),
             has_authorization=True,
         )
         self._router = Router(
             [
-                Surface("/iceberg", ICEBERG_ROUTES, self.service, ICEBERG),
-                Surface("/api", GRAVITINO_ROUTES, gravitino, GRAVITINO),
-                Surface("", ROOT_ROUTES, gravitino, GRAVITINO),
+                Surface("/iceberg", ICEBERG_ROUTES, self.service, ICEBERG, by),
+                Surface("/api", GRAVITINO_ROUTES, gravitino, GRAVITINO, by),
+                Surface("", ROOT_ROUTES, gravitino, GRAVITINO, by),
             ]
         )
 
@@ -203,6 +201,7 @@ class GuardedNode:
         request = Request(method, path, match.params, query, sent, raw)
         reads, pointers = count_reads(), self._pointer_reads()
         try:
+            await match.authenticate(request)
             response = await match.route.handler(match.surface.services, request)
         except HeadgateError as error:
             response = match.surface.dialect.answer(error)

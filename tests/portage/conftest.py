@@ -48,7 +48,7 @@ class Site:
         """Let a metalake be gone, but for the files of its tables."""
         self.run("realm", "deactivate", metalake)
         self.run("realm", "purge", metalake, "--yes", "--abandon-files")
-        self.run("realm", "delete", metalake)
+        self.run("realm", "delete", metalake, "--yes")
 
     def look(self, work: Callable[[Kernel], Awaitable[T]], *, writable: bool = False) -> T:
         """Do something with the store."""

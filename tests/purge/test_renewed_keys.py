@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from headgate.settings.store import DATABASE_FILE
 from headgate.testing.headgate_server import HeadgateServer
 from headgate.testing.object_stores import MotoServer
-from headgate.wiring import DATABASE_FILE
 from tests.purge.cluster import hasty
 from tests.purge.shop import BUCKET, FILES, Shop
 from tests.purge.troubled_s3 import Trouble, TroubledS3

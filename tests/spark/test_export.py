@@ -67,7 +67,7 @@ def vanish(server: HeadgateServer) -> None:
     """Let the metalake be gone, but for the files of its tables."""
     realm(server, "deactivate", METALAKE)
     realm(server, "purge", METALAKE, "--yes", "--abandon-files")
-    realm(server, "delete", METALAKE)
+    realm(server, "delete", METALAKE, "--yes")
 
 
 def metalake(headgate: Server, name: str) -> Any:

@@ -22,6 +22,7 @@ from headgate.catalog.territories import (
     places_of,
 )
 from headgate.errors import (
+    BadSetting,
     CatalogExists,
     Conflict,
     LocationTaken,
@@ -64,6 +65,29 @@ async def catalogs_with_files(kernel: Kernel, realm: Realm) -> list[CatalogEntit
     stored = await stored_catalogs(kernel, realm)
     kept = [one for one in stored if await has_files(kernel, realm.id, one.id)]
     return [*kept, *(gone.entity for gone in await dropped_catalogs(kernel, realm.id))]
+
+
+async def check_all_locations(kernel: Kernel, check: Callable[[str], None]) -> None:
+    """Refuse a store in which a catalog has a location that `check` refuses.
+
+    Dropped catalogs count as long as files of theirs are deleted.
+    """
+    for realm in await kernel.realms.list():
+        if realm.state not in HAVE_CATALOGS:
+            continue
+        dropped = [gone.entity for gone in await dropped_catalogs(kernel, realm.id)]
+        for catalog in (*await stored_catalogs(kernel, realm), *dropped):
+            for location in catalog.locations:
+                try:
+                    check(location)
+                except BadSetting as error:
+                    raise BadSetting(
+                        f"catalog {realm.name}.{catalog.name} cannot be served: {error.what}",
+                        why=error.why,
+                        fix="Move these files with --data and the settings that name them, or "
+                        "take the location away with `headgate catalog set NAME "
+                        "allowed-locations=...`",
+                    ) from error
 
 
 async def _all_of(head: HeadView) -> list[CatalogEntity]:

@@ -116,7 +116,7 @@ class TableEntity(Stored, frozen=True):
     metadata: bytes = b""
     """The content of the metadata file, empty if it is too large to be kept twice."""
     reserved: tuple[str, ...] = ()
-    """The locations no other table or view may use."""
+    """The locations no other table or view may use: its current ones, and those it had before."""
     created_ms: int = 0
     created_by: str = ""
     changed_ms: int = 0

@@ -11,6 +11,7 @@ from headgate.catalog.stored_names import LOCATIONS
 from headgate.errors import BadRequest, LocationTaken
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import look
+from headgate.limits import RESERVED_BYTES_MAX, RESERVED_LOCATIONS_MAX
 from headgate.model.locations import (
     ancestors,
     index_key,
@@ -38,6 +39,31 @@ def locations_of(location: str, properties: dict[str, str]) -> Locations:
     own = normalize(location)
     paths = {normalize(path) for path in metadata_paths(properties, location)}
     return (own, *sorted(path for path in paths if not is_within(path, own)))
+
+
+def with_former(current: Locations, former: Locations) -> Locations:
+    """All locations that a table or view keeps: its current ones, and those it had before.
+
+    A location inside of another one is part of that. `BadRequest` if there are too many.
+    """
+    known = tuple(dict.fromkeys((*current, *former)))
+    kept = tuple(dict.fromkeys(_outermost(one, known) for one in known))
+    is_more = not set(kept).issubset(former)
+    size = sum(len(one.encode()) for one in kept)
+    if is_more and (len(kept) > RESERVED_LOCATIONS_MAX or size > RESERVED_BYTES_MAX):
+        raise BadRequest(
+            f"Location cannot be added: {current[0]}",
+            why=f"a table or view keeps all locations that it had, since its older files are "
+            f"there; with this one they are {len(kept)} with {size:,} bytes, and at most "
+            f"{RESERVED_LOCATIONS_MAX} with {RESERVED_BYTES_MAX:,} bytes are kept",
+            fix="Choose a location inside of one that it has or had, or create another one",
+        )
+    return kept
+
+
+def _outermost(location: str, among: Locations) -> str:
+    """The location around this one that lies in no other; the location itself if there is none."""
+    return min((one for one in among if is_within(location, one)), key=len)
 
 
 async def check_locations(opened: Opened, wanted: Locations, held: Holding | None = None) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from headgate.catalog.entities import Kind, TableEntity
 from headgate.catalog.metadata_files import next_file
-from headgate.catalog.reservations import Locations, locations_of
+from headgate.catalog.reservations import Locations, locations_of, with_former
 from headgate.errors import BadMetadata, InvalidInput, RequirementFailed
 from headgate.model import table_metadata, table_requirements, table_updates, view_metadata
 from headgate.model.locations import is_within
@@ -87,10 +87,10 @@ def new_version(metadata: Metadata, terms: Terms, old: Metadata | None = None) -
 def known_facts(metadata: Metadata, file: str, before: TableEntity | None) -> Facts:
     """What is to be known of the metadata in this file."""
     uuid = metadata.table_uuid if isinstance(metadata, TableMetadata) else metadata.view_uuid
-    reserved = locations_of(metadata.location, metadata.properties)
-    if isinstance(metadata, TableMetadata) and before and before.uuid == uuid:
-        # Files stay where they were written: a table keeps all places that it ever had.
-        reserved += tuple(one for one in before.reserved if one not in reserved)
+    current = locations_of(metadata.location, metadata.properties)
+    # Files stay where they were written. So a table or view keeps all locations that it ever had,
+    # and one that replaces another keeps those of the other.
+    reserved = with_former(current, before.reserved if before else ())
     return Facts(uuid, metadata.location, reserved, file)
 
 

@@ -21,9 +21,9 @@ from headgate.server_settings import bootstrap_catalog
 from headgate.settings.catalogs import BOOTSTRAP_CATALOG, BOOTSTRAP_METALAKE, BOOTSTRAP_WAREHOUSE
 from headgate.settings.server import READ_ONLY
 from headgate.settings.setting import Settings
-from headgate.settings.store import BACKEND, DATA
+from headgate.settings.store import BACKEND, DATA, DATABASE_FILE
 from headgate.settings.urls import mask
-from headgate.wiring import DATABASE_FILE, open_kernel
+from headgate.wiring import open_kernel
 
 UNKNOWN = "unknown: "
 

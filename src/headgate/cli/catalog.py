@@ -1,5 +1,7 @@
 """`headgate catalog`: the catalogs of a metalake."""
 
+import shlex
+
 import click
 import msgspec
 
@@ -14,6 +16,7 @@ from headgate.catalog.catalogs import (
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.linked_places import check_links
 from headgate.catalog.nesting import SEPARATOR
+from headgate.cli.confirmation import confirm, yes_option
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
@@ -24,6 +27,7 @@ from headgate.model.physical import path_segment
 from headgate.model.separators import Governance, check_separator
 from headgate.server_settings import catalog_places, real_location
 from headgate.settings.catalogs import BOOTSTRAP_METALAKE, SCHEMA_GOVERNANCE, SCHEMA_SEPARATOR
+from headgate.settings.own_files import check_apart
 
 FIELDS = ("nested", "comment", "allowed-locations")
 
@@ -89,10 +93,13 @@ def show(run: Run, *, name: str, metalake: str | None) -> None:
 @catalog.command()
 @click.argument("name")
 @metalake_option
+@yes_option
 @shared
-def delete(run: Run, *, name: str, metalake: str | None) -> None:
+def delete(run: Run, *, name: str, metalake: str | None, yes: bool) -> None:
     """Delete a catalog that is empty. Files are left, but for those of purges under way."""
     where = CatalogName(metalake or run.settings[BOOTSTRAP_METALAKE], name)
+    named = shlex.join([name, *(["--metalake", metalake] if metalake else [])])
+    confirm(f"Delete catalog {printable(str(where))!r}?", f"catalog delete {named}", yes=yes)
     gone = with_kernel(run, lambda kernel: delete_catalog(kernel, where), writable=True)
     if run.json:
         click.echo(to_json(described(gone)))
@@ -135,6 +142,8 @@ def create(  # noqa: PLR0913  one argument for each option
     for location in (place, *allow):  # before a store is made
         normalize(location)
     places.check(place)
+    for location in allow:
+        check_apart(run.settings, location)
 
     async def make(kernel: Kernel) -> CatalogEntity:
         await check_links(kernel, lake, new, real_location)
@@ -158,6 +167,8 @@ def set_(run: Run, *, name: str, changes: tuple[str, ...], metalake: str | None)
     async def change(kernel: Kernel) -> CatalogEntity:
         if "allowed_locations" in fields:
             new = msgspec.structs.replace(await find_catalog(kernel, where), **fields)
+            for location in new.allowed_locations:
+                check_apart(run.settings, location)
             await check_links(kernel, where.metalake, new, real_location)
         return await alter_catalog(kernel, where, fields, separator)
 

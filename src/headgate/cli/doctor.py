@@ -25,11 +25,12 @@ from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import REALMS_KEY, RealmState
 from headgate.model.locations import normalize, scheme_of
 from headgate.server_settings import existing, is_writable, storage_options, uuids
+from headgate.settings.own_files import own_file_at
 from headgate.settings.setting import Settings
-from headgate.settings.store import BACKEND, DATA
+from headgate.settings.store import BACKEND, DATA, DATABASE_FILE
 from headgate.settings.urls import mask
 from headgate.storage.gateway import StorageGateway
-from headgate.wiring import DATABASE_FILE, database_file, is_there, open_kernel
+from headgate.wiring import database_file, is_there, open_kernel
 
 FREE_BYTES_WANTED = 1 << 30
 READ_SECONDS_WANTED = 0.05
@@ -194,11 +195,18 @@ async def _storage(settings: Settings, kernel: Kernel) -> AsyncIterator[Finding]
     for realm in realms:
         for catalog in await list_catalogs(kernel, realm.name):
             for location in catalog.locations:
-                refusal = _moved(settings[DATA].absolute(), location)
+                refusal = _own_files(settings, location)
+                refusal = refusal or _moved(settings[DATA].absolute(), location)
                 refusal = refusal or await _refusal(gateway, location.rstrip("/"))
                 text = f"catalog {realm.name}.{catalog.name}: {location} "
                 text += refusal or "can be written, read and deleted"
                 yield Finding("storage", not refusal, text)
+
+
+def _own_files(settings: Settings, location: str) -> str:
+    """What to say of a location that holds files of the server; empty if it holds none."""
+    own = own_file_at(settings, location)
+    return f"holds files of the server itself, {own}: no server starts with it" if own else ""
 
 
 def _moved(data: Path, location: str) -> str:

@@ -10,6 +10,7 @@ import click
 
 from headgate.catalog.calls import OPERATOR, Call, Caller, CatalogName
 from headgate.catalog.openings import Openings
+from headgate.cli.confirmation import confirm, yes_option
 from headgate.cli.job_words import (
     HEADINGS,
     bar,
@@ -136,14 +137,13 @@ def retry(run: Run, *, id: str, end_grace: bool) -> None:
 
 @jobs.command()
 @click.argument("id")
-@click.option("--yes", is_flag=True, help="Do not ask; without a terminal that has to be said.")
+@yes_option
 @shared
 def cancel(run: Run, *, id: str, yes: bool) -> None:
     """Give a purge up, for good: what is left of its files stays."""
     job = job_id(id)
-    if not (yes or _is_agreed(job)):
-        click.echo("Nothing is cancelled.", err=True)
-        click.get_current_context().exit(1)
+    question = f"Give job {job} up for good, and leave what is left of its files?"
+    confirm(question, f"jobs cancel {job}", yes=yes)
 
     async def work(kernel: Kernel) -> JobView:
         return (await Steering(kernel, Inspector(kernel)).cancel(job, OPERATOR)).view
@@ -251,15 +251,3 @@ def _identifier(name: str | None) -> Identifier | None:
             fix="Write NAMESPACE.NAME, as shop.orders",
         )
     return Identifier(tuple(levels), leaf)
-
-
-def _is_agreed(job: int) -> bool:
-    """What a person at a terminal says; a script has to say so itself."""
-    if not sys.stdin.isatty():
-        raise BadRequest(
-            f"Job {job} is not cancelled",
-            why="nobody can be asked: there is no terminal",
-            fix=f"Say so: `headgate jobs cancel {job} --yes`",
-        )
-    question = f"Give job {job} up for good, and leave what is left of its files?"
-    return click.confirm(question, err=True)

@@ -7,6 +7,7 @@ import sys
 from headgate.catalog.events import logger as event_logger
 from headgate.cli.output import iso, to_json
 from headgate.http.access_log import logger as access_logger
+from headgate.masking import mask_userinfo
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -35,7 +36,8 @@ class TextLines(logging.Formatter):
         time = iso(int(record.created * 1000))
         message = _CONTROL.sub(_escaped, record.getMessage())
         line = f"{time} {record.levelname} {record.name}: {message}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        whole = f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        return mask_userinfo(whole)
 
 
 class JsonLines(logging.Formatter):
@@ -50,11 +52,11 @@ class JsonLines(logging.Formatter):
             "time": iso(int(record.created * 1000)),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": "request" if is_request else record.getMessage(),
+            "message": "request" if is_request else mask_userinfo(record.getMessage()),
         }
         line |= getattr(record, "fields", {})
         if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
+            line["error"] = mask_userinfo(self.formatException(record.exc_info))
         return to_json(line)
 
 

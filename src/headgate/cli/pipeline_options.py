@@ -13,6 +13,7 @@ from headgate.cli import logs, options
 from headgate.cli.summaries import show
 from headgate.errors import BadSetting, HeadgateError
 from headgate.limits import PORT
+from headgate.masking import mask_userinfo
 from headgate.pipelines.interruption import interruptible
 from headgate.pipelines.reporting import ERASE_LINE, Report
 from headgate.pipelines.server import Server
@@ -72,7 +73,7 @@ def _with_options(command: Callable[..., None], shared: tuple[Option, ...]) -> C
                 command(_run(given, debug=debug), **given)
         except HeadgateError:
             if debug:
-                click.echo(traceback.format_exc(), err=True)
+                click.echo(mask_userinfo(traceback.format_exc()), err=True)
             raise
 
     decorated: Callable[..., None] = with_run

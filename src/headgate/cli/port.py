@@ -12,9 +12,8 @@ from headgate.http.management.routes import SettingList
 from headgate.server.listening import TAKEN, listen
 from headgate.settings.server import HTTP_HOST, HTTP_PORT
 from headgate.settings.setting import Settings
-from headgate.settings.store import BACKEND, DATA
+from headgate.settings.store import BACKEND, DATA, DATABASE_FILE
 from headgate.settings.urls import sqlite_file
-from headgate.wiring import DATABASE_FILE
 
 ANSWER_SECONDS_MAX = 2.0
 

@@ -1,5 +1,6 @@
 """`headgate realm`: the life of realms, one sub-command for each move."""
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 
@@ -12,6 +13,7 @@ from headgate.catalog.metalake_openings import MetalakeOpenings
 from headgate.catalog.metalakes import found_metalake
 from headgate.catalog.openings import Openings
 from headgate.catalog.owners import give_metalake
+from headgate.cli.confirmation import confirm, yes_option
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
@@ -102,7 +104,7 @@ def own(run: Run, name: str, user: str) -> None:
 
 @realm.command()
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask; without a terminal nobody is asked.")
+@yes_option
 @click.option("--abandon-files", is_flag=True, help="Leave the files of tables where they are.")
 @shared
 def purge(run: Run, *, name: str, yes: bool, abandon_files: bool) -> None:
@@ -115,9 +117,11 @@ def purge(run: Run, *, name: str, yes: bool, abandon_files: bool) -> None:
     left = with_kernel(
         run, lambda kernel: _places(kernel, name, abandoned=abandon_files), writable=False
     )
-    if not (yes or _is_agreed(name)):
-        click.echo("Nothing is deleted.", err=True)
-        click.get_current_context().exit(1)
+    confirm(
+        f"Delete everything in realm {printable(name)!r} for good, but for files of tables?",
+        f"realm purge {shlex.quote(name)}{' --abandon-files' if abandon_files else ''}",
+        yes=yes,
+    )
     progress = None if run.json else counter(f"purging realm {printable(name)}")
     purged = with_kernel(
         run, lambda kernel: kernel.realms.purge(name, progress, by=OPERATOR), writable=True
@@ -134,9 +138,12 @@ def purge(run: Run, *, name: str, yes: bool, abandon_files: bool) -> None:
 
 @realm.command()
 @click.argument("name")
+@yes_option
 @shared
-def delete(run: Run, name: str) -> None:
+def delete(run: Run, *, name: str, yes: bool) -> None:
     """Remove a PURGED realm from the list. NAME is its name or id."""
+    question = f"Remove realm {printable(name)!r} from the list?"
+    confirm(question, f"realm delete {shlex.quote(name)}", yes=yes)
     gone = with_kernel(run, lambda kernel: kernel.realms.delete(name), writable=True)
     if run.json:
         click.echo(to_json(described(gone) | {"state": "DELETED"}))
@@ -203,14 +210,6 @@ def _named(catalogs: Sequence[CatalogEntity]) -> str:
     """The first few of these catalogs, for people."""
     names = ", ".join(one.name for one in catalogs[:SHOWN_MAX])
     return f"{names} and {len(catalogs) - SHOWN_MAX} more" if catalogs[SHOWN_MAX:] else names
-
-
-def _is_agreed(name: str) -> bool:
-    """What a person at a terminal says; a script means what it says."""
-    if not sys.stdin.isatty():
-        return True
-    question = f"Delete everything in realm {printable(name)!r} for good, but for files of tables?"
-    return click.confirm(question, err=True)
 
 
 def _answer(run: Run, one: Realm, done: str) -> None:

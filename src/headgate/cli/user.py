@@ -1,5 +1,6 @@
 """`headgate user` and `headgate group`: users and groups that Headgate keeps, for all metalakes."""
 
+import shlex
 import sys
 from contextlib import AsyncExitStack
 
@@ -21,6 +22,7 @@ from headgate.catalog.identity_users import (
     set_password,
 )
 from headgate.catalog.passwords import check_password
+from headgate.cli.confirmation import confirm, yes_option
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
@@ -124,9 +126,12 @@ def disable(run: Run, name: str) -> None:
 
 @user.command()
 @click.argument("name")
+@yes_option
 @shared
-def drop(run: Run, name: str) -> None:
+def drop(run: Run, *, name: str, yes: bool) -> None:
     """Forget a user: its password, secrets, tokens and groups."""
+    question = f"Forget user {printable(name)!r}, its password, secrets, tokens and groups?"
+    confirm(question, f"user drop {shlex.quote(name)}", yes=yes)
     if not with_kernel(run, lambda kernel: drop_user(kernel, name), writable=True):
         raise UserNotFound(f"User does not exist: {name}", fix="`headgate user list` shows all")
     _answer(run, name, "dropped")
@@ -179,9 +184,12 @@ def create_one(run: Run, *, name: str, comment: str) -> None:
 @group.command("drop")
 @click.argument("name")
 @click.option("--force", is_flag=True, help="Also if somebody is in it.")
+@yes_option
 @shared
-def drop_one(run: Run, *, name: str, force: bool) -> None:
+def drop_one(run: Run, *, name: str, force: bool, yes: bool) -> None:
     """Forget a group."""
+    command = f"group drop {shlex.quote(name)}{' --force' if force else ''}"
+    confirm(f"Forget group {printable(name)!r}?", command, yes=yes)
     if not with_kernel(run, lambda kernel: drop_group(kernel, name, force=force), writable=True):
         raise GroupNotFound(f"Group does not exist: {name}", fix="`headgate group list` shows all")
     _answer(run, name, "dropped", "Group")

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 
 import click
 
@@ -15,6 +16,7 @@ from headgate.background import (
     open_maintenance,
     purges_elsewhere,
 )
+from headgate.catalog.catalogs import check_all_locations
 from headgate.cli import logs
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
@@ -24,13 +26,14 @@ from headgate.extension_settings import check_extensions, event_bus
 from headgate.kernel.kernel import Kernel
 from headgate.server.process import Stopping, stop_on_signals
 from headgate.server_settings import check_endpoints, storage_options
+from headgate.settings.own_files import check_apart
 from headgate.settings.purge_jobs import PURGE_WORKER_THREADS
 from headgate.settings.server import LOG_FORMAT, LOG_LEVEL, READ_ONLY
 from headgate.settings.setting import Settings
-from headgate.settings.store import BACKEND, DATA
+from headgate.settings.store import BACKEND, DATA, DATABASE_FILE
 from headgate.settings.urls import mask
 from headgate.storage.gateway import StorageGateway
-from headgate.wiring import DATABASE_FILE, server_name
+from headgate.wiring import server_name
 
 
 @click.command
@@ -73,6 +76,7 @@ async def _work(settings: Settings, kernel: Kernel, ready: Callable[[], None]) -
     """Until somebody says stop; jobs under way are given back."""
     stopping = Stopping()
     stop_on_signals(stopping.say)
+    await check_all_locations(kernel, partial(check_apart, settings))
     async with AsyncExitStack() as stack:
         background = await _background(settings, kernel, stack)
         stopping.opened()

@@ -234,6 +234,7 @@ class Front:
     async def _handle(self, match: Match, request: Request, receive: Receive) -> Response:
         dialect = match.surface.dialect
         try:
+            await match.authenticate(request)
             if _has_body(request):
                 limit = min(self._options.body_bytes_max, match.route.body_bytes_max)
                 request.body = await self._read_body(request, receive, limit)

@@ -175,6 +175,7 @@ ICEBERG = Dialect(
         errors.ClockRefused: Problem(503, "ServiceUnavailableException", retry=True),
         errors.StorageUnavailable: Problem(503, "ServiceUnavailableException", retry=True),
         errors.LeaseLost: Problem(503, "ServiceUnavailableException", retry=True),
+        errors.WorkerEnded: Problem(503, "ServiceUnavailableException", retry=True),
         errors.Closed: Problem(503, "ServiceUnavailableException", retry=True),
         errors.Overloaded: Problem(429, "TooManyRequestsException", retry=True),
         errors.PurgeUnfinished: Problem(500, "ServiceFailureException"),  # Java repeats a 503

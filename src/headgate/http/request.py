@@ -6,10 +6,9 @@ from urllib.parse import unquote_plus
 
 import msgspec
 
+from headgate.catalog.calls import ANYBODY, Caller
 from headgate.errors import BadRequest
 from headgate.limits import QUERY_PARAMETERS_MAX
-
-ANONYMOUS = "anonymous"
 
 T = TypeVar("T")
 
@@ -35,9 +34,10 @@ class Request(msgspec.Struct, eq=False):
     """By lower-case name; a header that came more than once is joined with commas."""
     body: bytes = b""
     id: str = ""
-    principal: str = ANONYMOUS
+    caller: Caller = ANYBODY
+    """As its credentials say; what they prove is compared with the stored identities later."""
     expires_ms: int | None = None
-    """Until when the principal is known to be who it is; None if that does not end."""
+    """Until when the caller is known to be who it is; None if that does not end."""
     is_fresh: bool = True
     """Whether the database is to be asked, also where pointers are polled."""
     ground: Ground | None = None
@@ -47,6 +47,11 @@ class Request(msgspec.Struct, eq=False):
 
     def __repr__(self) -> str:
         return f"Request({self.method} {self.path})"  # headers and bodies have secrets
+
+    @property
+    def principal(self) -> str:
+        """The name of the caller."""
+        return self.caller.name
 
     @property
     def query(self) -> dict[str, list[str]]:

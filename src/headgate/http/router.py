@@ -4,11 +4,13 @@ A path is split first and decoded later, by the handler: `%2F` inside of a name 
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
 import msgspec
 
 from headgate.access.rules import Rule
+from headgate.catalog.calls import Caller
 from headgate.errors import HeadgateError
 from headgate.http.problems import Dialect
 from headgate.http.request import Request, Response
@@ -16,6 +18,18 @@ from headgate.limits import PATH_KNOWN_CHARS_MAX, PATHS_KNOWN_MAX, SHORT_BODY_BY
 
 Handler = Callable[[Any, Request], Awaitable[Response]]
 """Called with the services of its surface."""
+Authenticate = Callable[[Request], Awaitable[Caller]]
+"""Returns the caller that the headers of a request name, or raises `NotAuthenticated`."""
+
+
+class CredentialUse(Enum):
+    """What is made of the credentials of a request before its handler is called."""
+
+    REQUIRED = "required"
+    OPTIONAL = "optional"
+    """A request without any is anonymous."""
+    UNREAD = "unread"
+    """The answer does not depend on the caller, or the handler reads them itself."""
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -65,6 +79,7 @@ class Route(msgspec.Struct, frozen=True, eq=False):
     stands: bool = False
     """Its answers are functions of the request and its ground, unless they have a header
     `cache-control`; files may vanish meanwhile."""
+    credentials: CredentialUse = CredentialUse.REQUIRED
     probe: bool = False
     """Asks about the server itself: is let in when nobody else is, and not logged."""
 
@@ -82,6 +97,8 @@ class Surface(NamedTuple):
     routes: Sequence[Route]
     services: Any
     dialect: Dialect
+    authenticate: Authenticate | None = None
+    """None if callers are not told apart."""
 
 
 class Match(NamedTuple):
@@ -90,6 +107,15 @@ class Match(NamedTuple):
     route: Route
     params: dict[str, str]
     surface: Surface
+
+    async def authenticate(self, request: Request) -> None:
+        """Set the caller of a request, if its route asks for one."""
+        use = self.route.credentials
+        if self.surface.authenticate is None or use is CredentialUse.UNREAD:
+            return
+        if use is CredentialUse.OPTIONAL and "authorization" not in request.headers:
+            return
+        request.caller = await self.surface.authenticate(request)
 
 
 class Unmatched(NamedTuple):

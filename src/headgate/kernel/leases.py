@@ -195,7 +195,7 @@ class NodeLeases:
                 due_ms = self._clock.wall_ms() + LEASE_RENEW_MS
             except NewerFormat:
                 self._drop()
-            except Exception:  # noqa: BLE001, S112  whatever it is, the next try may work
+            except Exception:  # noqa: BLE001, S112  whatever it is, the next try may work  # nosec B112
                 continue
 
 

@@ -22,6 +22,7 @@ from headgate.limits import (
     SPARK_START_SECONDS_MAX,
     SPARK_TASKS_PER_CORE,
 )
+from headgate.masking import mask_userinfo
 from headgate.pipelines.failures import as_ours, translated, words_of
 from headgate.pipelines.machine import end_machine, launch_machine
 from headgate.pipelines.names import ALIAS
@@ -79,8 +80,15 @@ class SparkOptions(msgspec.Struct, frozen=True):
     debug: bool = False
     """Whether all that Spark says is shown."""
 
+    @property
+    def shown_remote(self) -> str:
+        """The address of Spark Connect without its parameters, of which one may be a token."""
+        return mask_userinfo(self.remote.partition(";")[0])
+
     def __repr__(self) -> str:
-        return f"SparkOptions(master={self.master!r}, remote={self.remote!r})"  # keys may be in it
+        """Without the other fields, in which keys may be."""
+        master = mask_userinfo(self.master)
+        return f"SparkOptions(master={master!r}, remote={self.shown_remote!r})"
 
 
 @contextmanager
@@ -207,7 +215,7 @@ def _started(
     remove_left(Path(tempfile.gettempdir()))
     folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))
     try:
-        with report.stage(f"{STARTING} on {options.master}", is_announced=True):
+        with report.stage(mask_userinfo(f"{STARTING} on {options.master}"), is_announced=True):
             session = _start(options, name, settings(options, jars, folder), folder / "log")
         try:
             yield session
@@ -316,7 +324,7 @@ def _connected(options: SparkOptions) -> Iterator["SparkSession"]:
     builder = SparkSession.builder.remote(options.remote)
     session = builder.config(map=dict(options.conf)).getOrCreate()
     try:
-        version = _within(SPARK_START_SECONDS_MAX, lambda: session.version, options.remote)
+        version = _within(SPARK_START_SECONDS_MAX, lambda: session.version, options.shown_remote)
         logging.getLogger(__name__).debug("Spark Connect %s", version)
         session.conf.set("spark.sql.session.timeZone", "UTC")
         yield session

@@ -13,6 +13,7 @@ S3_ENDPOINT = Setting(
     default="",
     default_help="Amazon's of the region",
     help="The URL of the S3 service.",
+    url=True,
     aliases=(_GRAVITINO + "s3-endpoint",),
 )
 S3_REGION = Setting(
@@ -82,6 +83,7 @@ S3_STS_ENDPOINT = Setting(
     default="",
     default_help="that of the S3 service, or Amazon's of the region",
     help="The URL of the service that makes temporary keys.",
+    url=True,
     aliases=(_GRAVITINO + "s3-token-service-endpoint",),
 )
 S3_EXTERNAL_ID = Setting(
@@ -133,6 +135,7 @@ GCS_BASE_URL = Setting(
     default="",
     default_help="Google's",
     help="The URL of the service.",
+    url=True,
 )
 GCS_ALLOW_HTTP = Setting(
     name="gcs.allow-http",
@@ -179,6 +182,7 @@ AZURE_ENDPOINT = Setting(
     default="",
     default_help="Azure's of the account",
     help="The URL of the service.",
+    url=True,
 )
 AZURE_ALLOW_HTTP = Setting(
     name="azure.allow-http",

@@ -7,37 +7,63 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headgate.errors import BadSetting
-from headgate.model.locations import is_within, normalize, scheme_of
+from headgate.model.locations import is_within, normalize, overlaps, scheme_of
 from headgate.settings.audit import AUDIT_FILE
+from headgate.settings.authentication import MASTER_KEY_FILE
+from headgate.settings.object_stores import S3_CREDENTIALS_FILE
 from headgate.settings.setting import Settings
-from headgate.settings.store import BACKEND, DATA
+from headgate.settings.store import BACKEND, DATA, DATABASE_FILE
 from headgate.settings.urls import sqlite_file
 
-KEYS = "keys"  # the folder of keys in the data directory
+_SQLITE_BESIDE = ("", "-wal", "-shm", "-journal")
+_IN_DATA = ("keys", "audit.log", *(f"{DATABASE_FILE}{suffix}" for suffix in _SQLITE_BESIDE))
+"""What lies in the data directory, besides the tables of catalogs that have no other location."""
 
 
 def check_apart(settings: Settings, location: str) -> None:
     """Refuse a place for a catalog in which the server's own files lie, or which is theirs."""
-    if scheme_of(location) != "file":
-        return
-    place = _real(Path(normalize(location).removeprefix("file://")))
-    keys = _real(settings[DATA] / KEYS)
-    own = next((one for one in _own(settings) if is_within(_real(one), place)), None)
-    if own is not None or is_within(place, keys):
+    own = own_file_at(settings, location)
+    if own is not None:
         raise BadSetting(
             f"tables cannot lie in {location}",
-            why=f"the server keeps files of its own there: {own or settings[DATA] / KEYS}",
+            why=f"the server keeps files of its own there: {own}",
             fix="Choose a folder that is for tables only, as a new one in there",
         )
 
 
+def own_file_at(settings: Settings, location: str) -> Path | None:
+    """A file or folder of the server that a location holds or lies in; None if there is none.
+
+    Symbolic links are followed on both sides, and the names of the links count as well.
+    """
+    if scheme_of(location) != "file":
+        return None
+    named = normalize(location)
+    places = {named, _real(Path(named.removeprefix("file://")))}
+    for place in places:
+        for own in {_named(settings[DATA]), _real(settings[DATA])}:
+            if is_within(own, place):
+                return settings[DATA]
+        for path in _own(settings):
+            if any(overlaps(own, place) for own in {_named(path), _real(path)}):
+                return path
+    return None
+
+
 def _own(settings: Settings) -> Iterator[Path]:
-    yield settings[DATA]
+    yield from (settings[DATA] / name for name in _IN_DATA)
     file = sqlite_file(settings[BACKEND])
     if file is not None:
-        yield file
+        yield from (file.with_name(f"{file.name}{suffix}") for suffix in _SQLITE_BESIDE)
     if settings[AUDIT_FILE] not in {"", "-", "none"}:
         yield Path(settings[AUDIT_FILE]).expanduser()
+    for setting in (MASTER_KEY_FILE, S3_CREDENTIALS_FILE):
+        if settings[setting]:
+            yield Path(settings[setting]).expanduser()
+
+
+def _named(path: Path) -> str:
+    return f"file://{os.path.abspath(path)}"  # noqa: PTH100  without `..`, links as they are
 
 
 def _real(path: Path) -> str:

@@ -31,6 +31,7 @@ HTTP_PUBLIC_URL = Setting(
     default_help="http:// and the host that a request names",
     help="The address that clients are told to come back to: what a proxy in front of the server "
     "is called, as https://lake.example.com.",
+    url=True,
 )
 HTTP_PORT = Setting(
     name="http.port",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
+from headgate.masking import MASK, mask_userinfo
 from headgate.settings.urls import mask
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ class Setting(Generic[T]):
     secret: bool = False
     """True for what is shown to nobody."""
     url: bool = False
-    """True for a URL that may carry a password: the rest of it is shown."""
+    """True for a value that is one URL: of one that is not well formed the scheme is shown."""
     aliases: tuple[str, ...] = ()
     """Names of the same setting elsewhere."""
 
@@ -72,11 +73,11 @@ class Setting(Generic[T]):
         return self.default_help or self.shown(self.default)
 
     def shown(self, value: object) -> str:
-        """This value as it may be shown to anyone."""
+        """This value as it may be shown to anyone, without the credentials of any URL in it."""
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if self.secret:
-            return "***" if text else ""
-        return mask(text) if self.url else text
+            return MASK if text else ""
+        return mask(text) if self.url else mask_userinfo(text)
 
     def parse(self, raw: Raw) -> T:
         """The value of this text or number; ValueError if there is none."""

@@ -24,6 +24,8 @@ DATA = Setting(
     "data directory",
     help="The directory of everything embedded, `headgate.db` first.",
 )
+DATABASE_FILE = "headgate.db"
+"""What the file of an embedded store is called in the data directory."""
 BACKEND = Setting(
     name="backend",
     type=str,

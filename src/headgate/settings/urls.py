@@ -1,8 +1,10 @@
-"""URLs of databases: what may be shown of them, and which kind they are of."""
+"""URLs in settings: what may be shown of them, and which kind they are of."""
 
 import re
 from pathlib import Path
 from urllib.parse import unquote
+
+from headgate.masking import MASK, mask_userinfo
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):.*", re.DOTALL)
 # Whatever looks otherwise than these may hide a password anywhere.
@@ -13,6 +15,11 @@ _POSTGRESQL = re.compile(
     r"(?P<host>[\w.-]*|\[[\da-fA-F:.]+\])(?P<port>:\d+)?(?P<database>(?:/[\w.-]*)?)"
     r"(?:\?[^\s@#]*)?"
 )
+_HTTP = re.compile(
+    r"(?P<shown>https?://(?:[^\s/?#@]*@)?(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?(?:/[^\s?#@]*)?)"
+    r"(?:[?#][^\s@]*)?",
+    re.IGNORECASE,
+)
 
 
 def mask(url: str) -> str:
@@ -21,13 +28,15 @@ def mask(url: str) -> str:
         return url
     if found := _POSTGRESQL.fullmatch(url):
         return _masked(found)
-    return f"{scheme(url)}:***".removeprefix(":") if url else ""
+    if found := _HTTP.fullmatch(url):
+        return mask_userinfo(found["shown"])
+    return f"{scheme(url)}:{MASK}".removeprefix(":") if url else ""
 
 
 def _masked(url: re.Match[str]) -> str:
     part = url.groupdict("")
-    who = part["user"] or ("***" if part["odd"] else "")
-    password = ":***" if part["password"] else ""
+    who = part["user"] or (MASK if part["odd"] else "")
+    password = f":{MASK}" if part["password"] else ""
     port = part["port"] if part["at"] else ""  # else it may be a user's password, and no host
     address = f"{who}{password}{part['at']}{part['host']}{port}"
     return f"{part['scheme']}{address}{part['database']}"

@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from headgate import errors
-from headgate.errors import Closed, HeadgateError, Unavailable
+from headgate.errors import Closed, HeadgateError, WorkerEnded
 from headgate.workers.frames import END, FAILED, ITEM, Failure
 from headgate.workers.process import Worker, start
 from headgate.workers.slots import Slots
@@ -177,14 +177,18 @@ class WorkerPool:
             async with asyncio.timeout(self._options.deadline_seconds):
                 return await step
         except TimeoutError as error:
-            raise Unavailable(
+            raise WorkerEnded(
                 "The request was given up",
                 why=f"no answer within {self._options.deadline_seconds:g} s",
                 fix="Try again, or ask for less",
             ) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
+            if self._closed:
+                raise Closed(
+                    "The request was not answered", why="the server is shutting down"
+                ) from error
             logger.warning("a worker process ended in the middle of a job")
-            raise Unavailable(
+            raise WorkerEnded(
                 "The request was not answered",
                 why="the worker process that handled it ended",
                 fix="Try again; if it happens again, see whether the machine is short of memory",

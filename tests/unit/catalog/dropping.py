@@ -3,10 +3,8 @@
 from headgate.catalog.entities import Kind
 from headgate.catalog.purging import PurgeTerms, record_purge
 from headgate.catalog.relations import drop_relation
-from headgate.http.iceberg.routes import ROUTES
-from headgate.http.problems import ICEBERG
 from headgate.http.request import Request
-from headgate.http.router import Match, Router, Surface
+from headgate.http.router import Match, Router
 from headgate.kernel.draft import Draft
 from headgate.model.names import Identifier
 from tests.unit.catalog.lakes import CATALOG, METALAKE, Node
@@ -30,7 +28,7 @@ async def drop(node: Node, name: str = "t", grace_ms: int = HOUR_MS, catalog: st
 async def loaded(node: Node, name: str = "t", namespace: str = "a") -> tuple[bytes, str]:
     """The answer to loading a table, byte for byte, and its ETag."""
     path = f"/v1/{METALAKE}.{CATALOG}/namespaces/{namespace}/tables/{name}"
-    match = Router([Surface("", ROUTES, node.service, ICEBERG)]).match("GET", path)
+    match = Router([node.surface]).match("GET", path)
     assert isinstance(match, Match)
     response = await match.route.handler(node.service, Request("GET", path, match.params))
     body = response.body if isinstance(response.body, bytes) else b"".join(response.body)

@@ -11,13 +11,14 @@ from uuid import UUID, uuid4
 
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalogs import bootstrap
-from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
+from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity, Kind
 from headgate.catalog.events import EventBus
 from headgate.catalog.guards import Guard, GuardOptions
 from headgate.catalog.lake import Lake, LakeOptions
 from headgate.catalog.openings import Opened
 from headgate.catalog.polling import Validation, per_request
 from headgate.catalog.purging import PurgeTerms
+from headgate.catalog.relations import Relation, find_relation
 from headgate.catalog.reports import Reports
 from headgate.clock import Clock
 from headgate.errors import HeadgateError
@@ -33,6 +34,7 @@ from headgate.kernel.cache import Cache
 from headgate.kernel.commit import CommitOptions
 from headgate.kernel.kernel import Kernel
 from headgate.maintenance.lease import MAINTENANCE_TYPES
+from headgate.model.names import Identifier
 from headgate.purge.jobs import PURGE_TYPES
 from headgate.purge.service import PurgeService
 from headgate.storage.gateway import StorageGateway
@@ -121,7 +123,6 @@ class Node:
             lake=self.lake,
             reports=self.reports,
             tokens=TokenEndpoint(SimpleGranter(self.tokens)),
-            authenticate=Authenticator(Methods(self.tokens), kernel.clock).caller,
             answers=Cache(1 << 20),
             metalake=METALAKE,
             catalog=CATALOG,
@@ -131,7 +132,9 @@ class Node:
     def use(self, service: Service) -> None:
         """Answer with this service from now on."""
         self.service = service
-        self._router = Router([Surface("", ROUTES, service, ICEBERG)])
+        by = Authenticator(Methods(self.tokens), self.kernel.clock)
+        self.surface = Surface("", ROUTES, service, ICEBERG, by.caller)
+        self._router = Router([self.surface])
 
     async def send(
         self,
@@ -157,6 +160,7 @@ class Node:
         if user:
             request.headers["authorization"] = basic(user)
         try:
+            await match.authenticate(request)
             response = await match.route.handler(self.service, request)
         except HeadgateError as error:
             response = ICEBERG.answer(error)
@@ -165,6 +169,10 @@ class Node:
     async def opened(self, catalog: str = CATALOG) -> Opened:
         """A catalog as it is now."""
         return await self.lake.open(call(catalog=CatalogName(METALAKE, catalog)))
+
+    async def opened_table(self, name: str = "t", namespace: str = "a") -> Relation:
+        """A table as it is stored now."""
+        return await find_relation(await self.opened(), Identifier((namespace,), name), Kind.TABLE)
 
     async def get(self, path: str, **more: Any) -> Answer:
         return await self.send("GET", path, **more)

@@ -8,9 +8,7 @@ from headgate.catalog.guards import GuardOptions
 from headgate.catalog.judging import Judge
 from headgate.catalog.polling import Polling, Validation
 from headgate.http.front import Front, FrontOptions
-from headgate.http.iceberg.routes import ROUTES
 from headgate.http.measures import Measures
-from headgate.http.problems import ICEBERG
 from headgate.http.router import Surface
 from headgate.kernel.kernel import Kernel
 from tests.unit.catalog.guarded import ADMIN, Guarded
@@ -72,7 +70,7 @@ async def served(world: World, guard: GuardOptions = GUARD) -> AsyncIterator[Ser
 
     @asynccontextmanager
     async def opening() -> AsyncIterator[Sequence[Surface]]:
-        yield [Surface("", ROUTES, node.service, ICEBERG)]
+        yield [node.surface]
 
     options = FrontOptions(is_polling=True)
     front = Front(opening, node.kernel.clock, Measures(), seed=1, options=options)

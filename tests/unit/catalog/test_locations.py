@@ -110,34 +110,6 @@ async def test_what_is_there_cannot_move_onto_another(world: World, node: Node, 
     assert folders(world) == folders_before
 
 
-async def test_a_view_that_moves_frees_its_place(world: World, node: Node) -> None:
-    """The new location is taken and the old one is free, by the same commit."""
-    await node.view("first", location=f"{world.warehouse}/x")
-    moving = [{"action": "set-location", "location": f"{world.warehouse}/y"}]
-    moved = await node.made("namespaces/a/views/first", commit(moving))
-
-    assert moved["metadata-location"].startswith(f"{world.warehouse}/y/metadata/")
-    await node.view("second", location=f"{world.warehouse}/x/below")
-    taken = await node.post("namespaces/a/tables", new_table("z", location=f"{world.warehouse}/y"))
-    assert taken.status == 409
-
-
-async def test_a_table_that_moves_keeps_its_old_places(world: World, node: Node) -> None:
-    """Its files stay there, and nobody else may come to own them; a drop frees all places."""
-    made = await node.table("first", location=f"{world.warehouse}/x")
-    moving = [{"action": "set-location", "location": f"{world.warehouse}/y"}]
-    await node.made("namespaces/a/tables/first", commit(moving))
-
-    for place in ("x", "x/below", "y"):
-        new = new_table("z", location=f"{world.warehouse}/{place}")
-        assert (await node.post("namespaces/a/tables", new)).status == 409
-    clone = {"name": "clone", "metadata-location": made["metadata-location"]}
-    assert (await node.post("namespaces/a/register", clone)).status == 409
-    await node.delete("namespaces/a/tables/first")
-    for name in ("x", "y"):
-        await node.table(name, location=f"{world.warehouse}/{name}")
-
-
 @pytest.mark.parametrize("kind", ["table", "view"])
 async def test_what_is_there_may_move_above_or_below_itself(
     world: World, node: Node, kind: str

@@ -148,7 +148,7 @@ def test_another_metalake_has_catalogs_of_its_own(capsys: Capture, store: list[s
         (["set", "a", "allowed-locations=nonsense"], 2, "BadRequest"),
         (["show", "nobody"], 1, "CatalogNotFound"),
         (["show", "a", "--metalake", "nobody"], 1, "RealmNotFound"),
-        (["delete", "nobody"], 1, "CatalogNotFound"),
+        (["delete", "nobody", "--yes"], 1, "CatalogNotFound"),
         (["set", "a", "nested=true", "--set", "schema.separator=/"], 2, "BadSetting"),
     ],
 )
@@ -183,11 +183,28 @@ def test_an_empty_catalog_is_deleted(capsys: Capture, store: list[str]) -> None:
     place = ("--warehouse", "s3://b/w")
     made = as_json(capsys, "create", "a", *place, *store)
 
-    assert as_json(capsys, "delete", "a", *store) == made
+    assert as_json(capsys, "delete", "a", "--yes", *store) == made
     assert as_json(capsys, "list", *store) == []
     again = as_json(capsys, "create", "a", *place, *store)
     assert again["id"] != made["id"]
-    said = done(capsys, "delete", "a", *store)
+    said = done(capsys, "delete", "a", "--yes", *store)
     assert said == "Catalog 'a' is deleted; its name is free.\n"
     assert run(["log", *store]) == 0
     assert "catalog a was dropped by operator" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("place", ["", "/keys", "/headgate.db"])
+def test_no_location_holds_files_of_the_server(
+    capsys: Capture, store: list[str], tmp_path: Path, place: str
+) -> None:
+    """Neither a warehouse nor an allowed location, of a new catalog or of one that is there."""
+    location = f"file://{tmp_path}{place}"
+    as_json(capsys, "create", "there", *store)
+    for arguments in (
+        ["create", "new", "--warehouse", location],
+        ["create", "new", "--allow", location],
+        ["set", "there", f"allowed-locations={location}"],
+    ):
+        problem = refused(capsys, 2, *arguments, *store)
+        assert problem["message"].startswith(f"tables cannot lie in {location}: the server keeps")
+    assert [one["name"] for one in as_json(capsys, "list", *store)] == ["there"]

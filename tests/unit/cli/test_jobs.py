@@ -252,7 +252,7 @@ def test_the_change_log_names_the_operator(shop: Shop, tmp_path: Path, capsys: O
         (["show", "17", "--follow"], 1, "Job does not exist: 17"),
         (["retry", "17"], 1, "`headgate jobs list --data"),
         (["cancel", "0"], 2, "it is no whole number of 64 bits"),
-        (["cancel", "17"], 2, "nobody can be asked: there is no terminal. Say so: `headgate jobs "),
+        (["cancel", "17"], 2, "there is no terminal. Confirm it: `headgate jobs cancel 17 --yes"),
         (["undrop", "17", "--as", "t"], 2, "it has no namespace"),
         (["undrop", "17", "--as", "a..t"], 2, "or an empty part"),
         (["list", "--state", "runing"], 2, "the nearest known one is RUNNING"),

@@ -97,8 +97,8 @@ async def add_table(store: list[str], *, dropped: bool = False) -> str:
 def test_a_realm_without_tables_leaves_no_files(
     switched_off: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A script without a terminal is not asked."""
-    assert run(["realm", "purge", "old", *switched_off]) == 0
+    """Nothing but rows is deleted."""
+    assert run(["realm", "purge", "old", "--yes", *switched_off]) == 0
 
     assert capsys.readouterr().out == "Realm 'old' is purged; it is PURGED.\n"
 
@@ -110,9 +110,9 @@ def test_files_of_tables_are_only_left_if_that_is_said(
     asyncio.run(add_table(switched_off))
     assert run(["realm", "purge", "old", *switched_off]) == 1
     refused = capsys.readouterr().err
-    assert run(["realm", "purge", "old", "--abandon-files", *switched_off]) == 0
+    assert run(["realm", "purge", "old", "--abandon-files", "--yes", *switched_off]) == 0
     said = capsys.readouterr().out
-    assert run(["realm", "purge", "old", "--json", *switched_off]) == 0
+    assert run(["realm", "purge", "old", "--json", "--yes", *switched_off]) == 0
     again = json.loads(capsys.readouterr().out)
 
     assert "files of tables are still there, in a. Drop the metalake by force" in refused
@@ -128,7 +128,7 @@ def test_a_dropped_realm_is_not_purged_before_its_files_are_deleted(
 
     assert run(["realm", "purge", id, *switched_off]) == 1
     assert "Wait until a server has deleted them" in capsys.readouterr().err
-    assert run(["realm", "purge", id, "--abandon-files", *switched_off]) == 0
+    assert run(["realm", "purge", id, "--abandon-files", "--yes", *switched_off]) == 0
 
 
 def test_many_catalogs_with_files_are_not_all_named() -> None:

@@ -261,8 +261,8 @@ def test_users_are_switched_off_and_dropped(cli: Cli) -> None:
     ]
     assert cli.says("user", "enable", "ann")[0] == "User 'ann' is enabled.\n"
     assert cli.knows(Caller("ann"))
-    assert cli.says("user", "drop", "ann")[0] == "User 'ann' is dropped.\n"
-    assert "User does not exist: ann" in cli.fails("user", "drop", "ann")
+    assert cli.says("user", "drop", "ann", "--yes")[0] == "User 'ann' is dropped.\n"
+    assert "User does not exist: ann" in cli.fails("user", "drop", "ann", "--yes")
     assert "There are no kept users" in cli.says("user", "list")[0]
 
 
@@ -276,15 +276,15 @@ def test_groups_have_members(cli: Cli) -> None:
     assert cli.says("group", "list")[0] == "NAME  MEMBERS\nops   ann\n"
     assert cli("user", "list")[0]["groups"] == ["ops"]
 
-    assert "1 users are in it" in cli.fails("group", "drop", "ops")
+    assert "1 users are in it" in cli.fails("group", "drop", "ops", "--yes")
     assert cli.says("group", "members", "ops")[0] == "ann\n"
     assert cli("group", "members", "ops") == {"name": "ops", "members": ["ann"]}
     assert "`headgate group members ops --data " in cli.fails("group", "create", "ops")
     cli("group", "members", "ops", "--remove=ann")
     assert cli.says("group", "members", "ops")[0] == "Nobody is in it.\n"
     assert "Group does not exist: none" in cli.fails("group", "members", "none")
-    cli("group", "drop", "ops")
-    assert "Group does not exist: ops" in cli.fails("group", "drop", "ops")
+    cli("group", "drop", "ops", "--yes")
+    assert "Group does not exist: ops" in cli.fails("group", "drop", "ops", "--yes")
     assert "There are no kept groups" in cli.says("group", "list")[0]
 
 

@@ -37,8 +37,8 @@ class Reader:
     """A client of the change log."""
 
     def __init__(self, lake: Lake) -> None:
-        services = ChangeServices(lake, ChangeLog(lake.kernel), Believing().caller)
-        self._surface = change_surface(services)
+        surface = change_surface(ChangeServices(lake, ChangeLog(lake.kernel)))
+        self._surface = surface._replace(authenticate=Believing().caller)
         self._router = Router([self._surface])
 
     async def ask(self, query: str = "", user: str = "", body: object = None) -> tuple[int, Any]:
@@ -50,6 +50,7 @@ class Reader:
         raw = b"" if body is None else json.dumps(body).encode()
         request = Request(method, PATH, {}, query, named if user else {}, raw, id="r-1")
         try:
+            await match.authenticate(request)
             answer = await match.route.handler(self._surface.services, request)
         except HeadgateError as error:
             answer = self._surface.dialect.answer(error)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import headgate.http
+from headgate.catalog.calls import Caller
 from headgate.errors import BackendUnavailable, NotFound
 from headgate.http.authentication import active_roles
 from headgate.http.front import Front
@@ -51,7 +52,7 @@ class Service:
 async def _tell(service: Service, request: Request) -> Response:
     service.answers += 1
     request.ground = service.ground
-    request.principal = "ann"
+    request.caller = Caller("ann")
     request.expires_ms = service.expires_ms
     if service.error:
         raise service.error

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from headgate.cli.serve import check_settings
 from headgate.errors import BadSetting
 from headgate.server_settings import catalog_places, check_warehouse
 from headgate.settings.loading import load
@@ -29,17 +30,62 @@ def test_a_catalog_does_not_lie_where_the_store_and_its_keys_do(tmp_path: Path, 
 
 @pytest.mark.parametrize(
     "flags",
-    [{"backend": "sqlite://{}/lake/h.db"}, {"audit.file": "{}/lake/logs/audit.log"}],
-    ids=["store", "audit"],
+    [
+        {"backend": "sqlite://{}/lake/h.db"},
+        {"audit.file": "{}/lake/logs/audit.log"},
+        {"security.master-key-file": "{}/lake/logs/master.key"},
+        {"s3.credentials-file": "{}/lake/logs/s3.json"},
+    ],
+    ids=["store", "audit", "key", "credentials"],
 )
 def test_files_that_lie_elsewhere_count_too(tmp_path: Path, flags: dict[str, str]) -> None:
-    """A database and an audit can have places of their own."""
+    """A database, an audit and keys can have locations of their own."""
     named = {name: text.format(tmp_path) for name, text in flags.items()}
     settings = load(flags={"data": str(tmp_path / "data"), **named})
 
     with pytest.raises(BadSetting, match="keeps files of its own there"):
         check_apart(settings, f"file://{tmp_path}/lake")
     check_apart(settings, f"file://{tmp_path}/lake/tables")
+
+
+@pytest.mark.parametrize("place", ["headgate.db", "headgate.db-wal", "audit.log", "audit.log/x"])
+def test_no_file_of_the_data_directory_is_a_location(tmp_path: Path, place: str) -> None:
+    """Also before it is there: the server makes it later."""
+    settings = load(flags={"data": str(tmp_path / "data")})
+
+    with pytest.raises(BadSetting, match=f"files of its own there: {tmp_path}/data/"):
+        check_apart(settings, f"file://{tmp_path}/data/{place}")
+
+
+def test_links_count_by_their_names_and_by_where_they_lead(tmp_path: Path) -> None:
+    """A data directory that is a link lies in the folder of the link and in that of its target."""
+    (tmp_path / "real" / "data").mkdir(parents=True)
+    (tmp_path / "named").mkdir()
+    (tmp_path / "named" / "data").symlink_to(tmp_path / "real" / "data")
+    settings = load(flags={"data": str(tmp_path / "named" / "data")})
+
+    for place in ("real", "named", "real/data/keys", "named/data/keys/x"):
+        with pytest.raises(BadSetting, match="keeps files of its own there"):
+            check_apart(settings, f"file://{tmp_path}/{place}")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "bootstrap.warehouse",
+        "bootstrap.allowed-locations",
+        "catalogs.warehouse",
+        "catalogs.allowed-locations",
+    ],
+)
+@pytest.mark.parametrize("place", ["", "/data", "/data/keys"])
+def test_no_setting_lets_tables_lie_there(tmp_path: Path, setting: str, place: str) -> None:
+    """At, above or inside of the server's own files: refused before anything is made."""
+    location = f"file://{tmp_path}{place}"
+    settings = load(flags={"data": str(tmp_path / "data"), setting: location})
+
+    with pytest.raises(BadSetting, match=f"tables cannot lie in {location}: the server keeps"):
+        check_settings(settings)
 
 
 @pytest.mark.parametrize("place", ["file://{}/data/warehouse", "file://{}/data2", "s3://b/data"])

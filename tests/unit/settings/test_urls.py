@@ -1,4 +1,4 @@
-"""What may be shown of a database's URL."""
+"""What may be shown of URLs in settings."""
 
 import pytest
 
@@ -27,6 +27,18 @@ from headgate.settings.urls import mask
         ("sqlite://u:PW@h/x", "sqlite:***"),
         ("sqlite:///u:PW@h/x", "sqlite:***"),
         ("oracle://u:PW@h/x", "oracle:***"),
+        ("http://minio:9000", "http://minio:9000"),
+        ("https://[::1]:9000/path/", "https://[::1]:9000/path/"),
+        ("https://u:PW@h:9000/path", "https://***@h:9000/path"),
+        ("https://PW@h", "https://***@h"),
+        ("HTTPS://u:PW@h", "HTTPS://***@h"),
+        ("https://h/path?sig=PW", "https://h/path"),
+        ("https://h#PW", "https://h"),
+        ("https://u:P@W@h", "https:***"),
+        ("https://u:P/W@h", "https:***"),
+        ("https://u:P?W@h", "https:***"),
+        ("https://u:P W@h", "https:***"),
+        ("sc://h:15002/;token=PW", "sc:***"),
         ("host=h password=PW", "***"),
         ("host=h password=P:W", "***"),
         ("memory:", "memory:"),

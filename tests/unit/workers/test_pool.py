@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.errors import BadRequest, Closed, HeadgateError, Overloaded, Unavailable
+from headgate.errors import BadRequest, Closed, HeadgateError, Overloaded, Unavailable, WorkerEnded
 from headgate.workers.pool import PoolOptions, WorkerPool
 from headgate.workers.process import Worker, start
 
@@ -181,7 +181,7 @@ async def test_the_death_of_a_worker_fails_its_job_only(pool_of: MakePool) -> No
         outcome(pool.run("sleep", b"0.3")), outcome(pool.run("die")), outcome(pool.run("pid"))
     )
 
-    assert (others, died) == (b"awake", Unavailable)
+    assert (others, died) == (b"awake", WorkerEnded)
     assert await pool.run("echo", b"still here") == b"still here"
 
 
@@ -276,7 +276,7 @@ async def test_a_closed_pool_has_no_processes(pool_of: MakePool) -> None:
 
     await pool.close()
 
-    assert await job is Unavailable
+    assert await job is Closed
     assert await is_gone(pid)
     with pytest.raises(Closed):
         await pool.run("echo")

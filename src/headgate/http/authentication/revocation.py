@@ -11,7 +11,7 @@ from headgate.http.authentication.own_tokens import OwnTokens
 from headgate.http.authentication.token_endpoint import NO_STORE, OAuthError, form_of, refuse
 from headgate.http.problems import PLAIN
 from headgate.http.request import Request, Response
-from headgate.http.router import Route, Surface
+from headgate.http.router import CredentialUse, Route, Surface
 from headgate.kernel.kernel import Kernel
 
 PATH = "/management/v1/tokens/revoke"
@@ -61,6 +61,7 @@ ROUTES = (
         request=RevocationForm,
         request_content="application/x-www-form-urlencoded",
         answers={400: OAuthError},
+        credentials=CredentialUse.UNREAD,
         writes=True,
     ),
 )

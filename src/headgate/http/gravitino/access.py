@@ -5,7 +5,7 @@ from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.objects import ObjectName, object_type
 from headgate.errors import Unsupported
 from headgate.http.gravitino.route_parts import IN_METALAKE, METALAKE
-from headgate.http.gravitino.service import Gravitino, caller_of, metalake_of, segment
+from headgate.http.gravitino.service import Gravitino, metalake_of, segment
 from headgate.http.request import Request
 
 USERS = f"{METALAKE}/users"
@@ -28,7 +28,6 @@ ABOUT_OBJECTS = (
 async def guarded_metalake(service: Gravitino, request: Request) -> OpenedMetalake:
     """The metalake in the path of a request, if rights are checked at all."""
     if not service.has_authorization:
-        await caller_of(service, request)
         raise Unsupported(
             "There are no users, groups, roles and owners here",
             why="authorization is off",

@@ -202,7 +202,7 @@ async def drop_kept_group(service: Gravitino, request: Request) -> Response:
 
 async def _admin(service: Gravitino, request: Request) -> _Admin:
     """The caller, who has to be a service admin."""
-    call = await call_of(service, request)
+    call = call_of(request)
     await outsiders.require(service.lake, call, rules.ALTER_IDENTITIES)
     if service.passwords is None:
         raise Unsupported(

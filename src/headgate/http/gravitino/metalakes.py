@@ -20,7 +20,7 @@ from headgate.http.gravitino.route_parts import (
     read,
     write,
 )
-from headgate.http.gravitino.service import Gravitino, call_of, caller_of, metalake_of
+from headgate.http.gravitino.service import Gravitino, call_of, metalake_of
 from headgate.http.gravitino.shapes import (
     Answer,
     Audit,
@@ -77,14 +77,13 @@ class MetalakeList(Answer, frozen=True):
 
 async def list_metalakes(service: Gravitino, request: Request) -> Response:
     """All metalakes that the caller is a user of."""
-    caller = await caller_of(service, request)
-    found = await metalakes.list_metalakes(service.lake, caller)
+    found = await metalakes.list_metalakes(service.lake, request.caller)
     return json_response(200, MetalakeList(metalakes=list(map(_shape, found))))
 
 
 async def create_metalake(service: Gravitino, request: Request) -> Response:
     """A new metalake. Clients expect to see what they sent, and nothing else."""
-    call = await call_of(service, request)
+    call = call_of(request)
     new = decode(request, CreateMetalake)
     properties = new.properties or {}
     check_properties(properties, RESERVED)
@@ -124,7 +123,7 @@ async def switch_metalake(service: Gravitino, request: Request) -> Response:
 
 async def drop_metalake(service: Gravitino, request: Request) -> Response:
     """Take a metalake away."""
-    call = await call_of(service, request)
+    call = call_of(request)
     force = flag(request, "force")
     dropped = await metalakes.drop_metalake(service.lake, call, force=force)
     return json_response(200, Dropped(dropped=dropped))

@@ -16,7 +16,7 @@ from headgate.catalog.providers import ICEBERG
 from headgate.errors import BadRequest, NamespaceNotFound, Unsupported
 from headgate.http.gravitino.route_parts import IN_CATALOG, IN_SCHEMA, SCHEMA, SCHEMAS, read, write
 from headgate.http.gravitino.schema_names import joined_name, schema_of, separator_of, split_name
-from headgate.http.gravitino.service import Gravitino, body_of, catalog_of
+from headgate.http.gravitino.service import Gravitino, catalog_of
 from headgate.http.gravitino.shapes import (
     Answer,
     Audit,
@@ -27,7 +27,7 @@ from headgate.http.gravitino.shapes import (
     Shape,
     audit_of,
 )
-from headgate.http.request import Request, Response, flag, json_response
+from headgate.http.request import Request, Response, decode, flag, json_response
 from headgate.http.router import Parameter
 from headgate.model.gravitino.changes import RemoveProperty, SetProperty
 from headgate.model.names import Levels
@@ -87,7 +87,7 @@ async def list_schemas(service: Gravitino, request: Request) -> Response:
 
 async def create_schema(service: Gravitino, request: Request) -> Response:
     """A new schema, with those above it that are missing."""
-    new = await body_of(service, request, CreateSchema)
+    new = decode(request, CreateSchema)
     opened = await catalog_of(service, request)
     levels = split_name(service, opened, _sent_name(new.name))
     await namespaces.create_namespace(
@@ -106,7 +106,7 @@ async def load_schema(service: Gravitino, request: Request) -> Response:
 
 async def alter_schema(service: Gravitino, request: Request) -> Response:
     """Set and remove properties of a schema."""
-    updates, removals = _changes((await body_of(service, request, AlterSchema)).updates)
+    updates, removals = _changes(decode(request, AlterSchema).updates)
     opened = await catalog_of(service, request)
     levels = schema_of(service, opened, request)
     await namespaces.update_namespace(service.lake, opened, levels, updates, removals)

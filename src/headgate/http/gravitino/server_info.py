@@ -3,11 +3,11 @@
 from headgate import __version__
 from headgate.catalog import outsiders
 from headgate.errors import NotAuthenticated
-from headgate.http.gravitino.service import Gravitino, address_of, caller_of
+from headgate.http.gravitino.service import Gravitino, address_of
 from headgate.http.gravitino.shapes import Answer, Shape
 from headgate.http.management.health import problem_of
 from headgate.http.request import Request, Response, json_response
-from headgate.http.router import Route
+from headgate.http.router import CredentialUse, Route
 
 SPOKEN_VERSION = "1.3.1"
 """Of Gravitino: a client refuses a server of an older version than its own."""
@@ -70,7 +70,7 @@ async def get_configs(service: Gravitino, request: Request) -> Response:
 
 async def who_am_i(service: Gravitino, request: Request) -> Response:
     """The name of who is asking."""
-    caller = await outsiders.confirm(service.lake, await caller_of(service, request))
+    caller = await outsiders.confirm(service.lake, request.caller)
     return json_response(200, Me(principal=caller.name))
 
 
@@ -108,6 +108,7 @@ def _probe(template: str, operation: str, *, readiness: bool) -> Route:
         "Whether the server can serve" if readiness else "Whether the process answers",
         response=Health,
         answers={503: Health} if readiness else {},
+        credentials=CredentialUse.UNREAD,
         probe=True,
     )
 
@@ -120,6 +121,7 @@ ROUTES = (
         "getVersion",
         "The version of the protocol",
         response=VersionAnswer,
+        credentials=CredentialUse.UNREAD,
     ),
     Route(
         "GET",
@@ -143,7 +145,16 @@ ROOT_ROUTES = (
         "getConfigs",
         "What clients and consoles begin with",
         response=dict[str, object],
+        credentials=CredentialUse.UNREAD,
     ),
-    Route("CLOSE", "/", say_goodbye, "close", "A client goes away", status=204),
+    Route(
+        "CLOSE",
+        "/",
+        say_goodbye,
+        "close",
+        "A client goes away",
+        status=204,
+        credentials=CredentialUse.UNREAD,
+    ),
 )
 """Those at the root of the server, and not below /api."""

@@ -1,36 +1,24 @@
 """What the handlers of Gravitino's protocol work with, and how they read the names in a request."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol, TypeVar
 
 import msgspec
 
-from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalog_places import CatalogPlaces
 from headgate.catalog.lake import Lake
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.openings import Opened
 from headgate.catalog.passwords import Passwords
 from headgate.catalog.reports import Reports
-from headgate.http.request import Request, decode
+from headgate.http.request import Request
 from headgate.model.wire_names import unquote_segment
-
-T = TypeVar("T")
-
-
-class Authenticator(Protocol):
-    """Tells who sends a request."""
-
-    async def caller(self, request: Request) -> Caller:
-        """Who it is; NotAuthenticated if that cannot be told."""
-        ...
 
 
 class Gravitino(msgspec.Struct, frozen=True):
     """What the handlers work with."""
 
     lake: Lake
-    authenticator: Authenticator
     check: Callable[[], Awaitable[object]]
     """Does what every request needs; its error says why the server cannot serve."""
     places: CatalogPlaces = CatalogPlaces()
@@ -46,43 +34,28 @@ class Gravitino(msgspec.Struct, frozen=True):
     """Of metrics, which go with their tables; None if nobody keeps any."""
 
 
-async def caller_of(service: Gravitino, request: Request) -> Caller:
-    """Who sends a request."""
-    caller = await service.authenticator.caller(request)
-    request.principal = caller.name
-    return caller
-
-
-async def call_of(service: Gravitino, request: Request) -> Call:
+def call_of(request: Request) -> Call:
     """The call that a request makes, about the metalake and the catalog in its path."""
-    caller = await caller_of(service, request)
     named = request.params
     metalake = segment(request, "metalake") if "metalake" in named else ""
     catalog = segment(request, "catalog") if "catalog" in named else ""
     name = CatalogName(metalake, catalog)
-    return Call(name, caller, request=request.id, is_fresh=request.is_fresh)
+    return Call(name, request.caller, request=request.id, is_fresh=request.is_fresh)
 
 
 async def metalake_of(
     service: Gravitino, request: Request, *, inactive: bool = False
 ) -> OpenedMetalake:
     """The metalake in the path of a request, as it is now; `inactive` also if it is off."""
-    call = await call_of(service, request)
+    call = call_of(request)
     opened = await service.lake.open_metalake(call, inactive=inactive)
     request.ground = opened.heads
     return opened
 
 
-async def body_of(service: Gravitino, request: Request, cls: type[T]) -> T:
-    """What somebody sends, read before the catalog is opened: if it is wrong, that is all that is
-    said, whether there is such a catalog or not."""
-    await caller_of(service, request)
-    return decode(request, cls)
-
-
 async def catalog_of(service: Gravitino, request: Request) -> Opened:
     """The catalog in the path of a request, as it is now; its names must be readable."""
-    call = await call_of(service, request)
+    call = call_of(request)
     for name in request.params.values():
         unquote_segment(name)
     opened = await service.lake.open(call)

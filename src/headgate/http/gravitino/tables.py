@@ -31,9 +31,9 @@ from headgate.http.gravitino.relations import (
 )
 from headgate.http.gravitino.route_parts import IN_SCHEMA, SCHEMA, read, write
 from headgate.http.gravitino.schema_names import schema_of, split_name
-from headgate.http.gravitino.service import Gravitino, body_of
+from headgate.http.gravitino.service import Gravitino
 from headgate.http.gravitino.shapes import Answer, Audit, Dropped, IdentifierList, Payload, Shape
-from headgate.http.request import Request, Response, flag, json_response
+from headgate.http.request import Request, Response, decode, flag, json_response
 from headgate.http.router import Parameter, Route
 from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX
 from headgate.model.gravitino import tables
@@ -82,7 +82,7 @@ list_tables = list_handler(Kind.TABLE)
 
 async def create(service: Gravitino, request: Request) -> Response:
     """Make a table."""
-    wanted = await body_of(service, request, CreateTable)
+    wanted = decode(request, CreateTable)
     check_name(wanted.name)
     new = await work_out(partial(_new, wanted), len(request.body))
     opened = await relational(service, request)
@@ -105,7 +105,7 @@ async def load(service: Gravitino, request: Request) -> Response:
 
 async def alter(service: Gravitino, request: Request) -> Response:
     """Change a table, or give it another name."""
-    changes = (await body_of(service, request, AlterTable)).updates
+    changes = decode(request, AlterTable).updates
     renames = [one for one in changes if isinstance(one, RenameTable)]
     check_alone(renames, changes, "table")
     opened = await relational(service, request)

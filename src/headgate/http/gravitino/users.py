@@ -15,7 +15,7 @@ from headgate.http.gravitino.principals import (
     user_of,
 )
 from headgate.http.gravitino.route_parts import DETAILS, read, write
-from headgate.http.gravitino.service import Gravitino, body_of, segment
+from headgate.http.gravitino.service import Gravitino, segment
 from headgate.http.gravitino.shapes import Answer, NameList
 from headgate.http.request import Request, Response, decode, flag, json_response
 
@@ -55,7 +55,7 @@ async def load_user(service: Gravitino, request: Request) -> Response:
 
 async def switch_user(service: Gravitino, request: Request) -> Response:
     """Switch a user off or on: Headgate's addition, Gravitino tells it only of new ones."""
-    enabled = (await body_of(service, request, SwitchUser)).enabled
+    enabled = decode(request, SwitchUser).enabled
     metalake = await guarded_metalake(service, request)
     user = await principals.set_enabled(metalake, segment(request, "user"), enabled=enabled)
     return json_response(200, MetalakeUserAnswer(user=user_of(user)))

@@ -27,9 +27,9 @@ from headgate.http.gravitino.relations import (
 )
 from headgate.http.gravitino.route_parts import IN_SCHEMA, SCHEMA, read, write
 from headgate.http.gravitino.schema_names import joined_name, schema_of, split_name
-from headgate.http.gravitino.service import Gravitino, body_of
+from headgate.http.gravitino.service import Gravitino
 from headgate.http.gravitino.shapes import Answer, Audit, Dropped, IdentifierList, Payload, Shape
-from headgate.http.request import Request, Response, json_response
+from headgate.http.request import Request, Response, decode, json_response
 from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX
 from headgate.model.gravitino.changes import Rename, ViewChange
 from headgate.model.gravitino.names import check_name
@@ -72,7 +72,7 @@ list_views = list_handler(Kind.VIEW)
 
 async def create(service: Gravitino, request: Request) -> Response:
     """Make a view."""
-    wanted = await body_of(service, request, CreateView)
+    wanted = decode(request, CreateView)
     check_name(wanted.name)
     opened = await relational(service, request)
     identifier = Identifier(schema_of(service, opened, request), wanted.name)
@@ -96,7 +96,7 @@ async def load(service: Gravitino, request: Request) -> Response:
 
 async def alter(service: Gravitino, request: Request) -> Response:
     """Change a view, or give it another name."""
-    changes = (await body_of(service, request, AlterView)).updates
+    changes = decode(request, AlterView).updates
     renames = [one for one in changes if isinstance(one, Rename)]
     check_alone(renames, changes, "view")
     for rename in renames:

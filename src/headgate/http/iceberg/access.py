@@ -12,8 +12,8 @@ from headgate.http.iceberg.delegation import (
     locations_in,
 )
 from headgate.http.iceberg.payloads import CredentialsAnswer, SignAnswer, SignBody
-from headgate.http.iceberg.service import Service, body_of, identifier_of, open_catalog
-from headgate.http.request import Request, Response, json_response
+from headgate.http.iceberg.service import Service, identifier_of, open_catalog
+from headgate.http.request import Request, Response, decode, json_response
 
 
 async def load_credentials(service: Service, request: Request) -> Response:
@@ -28,7 +28,7 @@ async def load_credentials(service: Service, request: Request) -> Response:
 
 async def sign(service: Service, request: Request) -> Response:
     """Sign a request to the object store, if it stays within the table."""
-    body = await body_of(service, request, SignBody)
+    body = decode(request, SignBody)
     if body.provider.lower() != "s3":
         raise BadRequest(
             f"Invalid provider: {body.provider[:80]}", why="only s3 is signed", fix="Use s3"

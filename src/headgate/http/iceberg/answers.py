@@ -62,7 +62,7 @@ async def staged_answer(
     """A table that is not stored yet; its creator writes the first files already."""
     credentials: list[StorageCredential] = []
     if form.vended:
-        locations = (version.facts.location, *version.facts.reserved[1:])
+        locations = locations_in(version.facts)
         credentials = await credentials_for(service, locations, write=True)
     config = access_config(
         service,

@@ -43,10 +43,8 @@ def config_handler(endpoints: list[str]) -> Handler:
 
 async def _open(service: Service, request: Request) -> Opened:
     """The catalog that is named; else the default one, or the only one there is."""
-    caller = await service.authenticate(request)
-    request.principal = caller.name
     name = CatalogName(service.metalake, service.catalog)
-    call = Call(name, caller, request=request.id, is_fresh=request.is_fresh)
+    call = Call(name, request.caller, request=request.id, is_fresh=request.is_fresh)
     warehouse = request.first("warehouse")
     if warehouse:
         name = catalog_name(service, quote(warehouse, safe=""))

@@ -8,8 +8,10 @@ from headgate.catalog.entities import TableEntity
 from headgate.catalog.openings import Opened
 from headgate.catalog.ports import StorageCredential
 from headgate.catalog.relations import Relation, entry_of
+from headgate.catalog.versions import Facts
 from headgate.http.iceberg.service import Service, prefix_of
 from headgate.http.request import Request
+from headgate.model.locations import is_within
 from headgate.model.names import Identifier
 from headgate.model.wire_names import UNIT_SEPARATOR, encoded
 
@@ -79,9 +81,10 @@ async def credentials_for(
     ]
 
 
-def locations_in(entity: TableEntity) -> tuple[str, ...]:
-    """Where a table writes to, its own location as its metadata spells it."""
-    return (entity.location, *entity.reserved[1:])
+def locations_in(table: TableEntity | Facts) -> tuple[str, ...]:
+    """All locations of a table, its own one as its metadata spells it."""
+    own = table.location
+    return (own, *(one for one in table.reserved if not is_within(one, own)))
 
 
 def credentials_json(credentials: list[StorageCredential]) -> list[dict[str, object]]:

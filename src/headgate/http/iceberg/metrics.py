@@ -2,8 +2,8 @@
 
 from headgate.errors import BadRequest
 from headgate.http.iceberg.payloads import Report
-from headgate.http.iceberg.service import Service, body_of, identifier_of, open_catalog
-from headgate.http.request import Request, Response
+from headgate.http.iceberg.service import Service, identifier_of, open_catalog
+from headgate.http.request import Request, Response, decode
 from headgate.limits import REPORT_BYTES_MAX
 
 KINDS = ("scan-report", "commit-report")
@@ -11,7 +11,7 @@ KINDS = ("scan-report", "commit-report")
 
 async def report(service: Service, request: Request) -> Response:
     """Take a report of a scan or a commit."""
-    body = await body_of(service, request, Report)
+    body = decode(request, Report)
     if body.report_type not in KINDS:
         raise BadRequest(
             f"Invalid report type: {body.report_type[:80]}",

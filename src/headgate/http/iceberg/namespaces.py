@@ -11,13 +11,12 @@ from headgate.http.iceberg.payloads import (
 )
 from headgate.http.iceberg.service import (
     Service,
-    body_of,
     namespace_of,
     open_catalog,
     paging_of,
     parent_of,
 )
-from headgate.http.request import Request, Response, flag, json_response
+from headgate.http.request import Request, Response, decode, flag, json_response
 from headgate.model.wire_names import unquote_segment, unquoted_again
 
 
@@ -39,7 +38,7 @@ async def list_namespaces(service: Service, request: Request) -> Response:
 
 async def create_namespace(service: Service, request: Request) -> Response:
     """Make a namespace, and those above it."""
-    new = await body_of(service, request, CreateNamespace)
+    new = decode(request, CreateNamespace)
     opened = await open_catalog(service, request)
     properties = await namespaces.create_namespace(
         service.lake, opened, tuple(new.namespace), new.properties or {}
@@ -78,7 +77,7 @@ async def drop_namespace(service: Service, request: Request) -> Response:
 
 async def update_properties(service: Service, request: Request) -> Response:
     """Set and remove properties of a namespace."""
-    body = await body_of(service, request, UpdateProperties)
+    body = decode(request, UpdateProperties)
     opened = await open_catalog(service, request)
     levels = namespace_of(service, opened, request)
     changes = await namespaces.update_namespace(

@@ -6,13 +6,12 @@ from headgate.http.iceberg.lists import identifiers_in, list_response
 from headgate.http.iceberg.payloads import Rename, TableIdentifier
 from headgate.http.iceberg.service import (
     Service,
-    body_of,
     identifier_of,
     namespace_of,
     open_catalog,
     paging_of,
 )
-from headgate.http.request import Request, Response
+from headgate.http.request import Request, Response, decode
 from headgate.http.router import Handler
 from headgate.model.names import Identifier
 
@@ -46,7 +45,7 @@ def rename_handler(kind: Kind) -> Handler:
     """Gives one another name."""
 
     async def handler(service: Service, request: Request) -> Response:
-        body = await body_of(service, request, Rename)
+        body = decode(request, Rename)
         opened = await open_catalog(service, request)
         source, target = identifier_in(body.source), identifier_in(body.destination)
         await rename_relation(service.lake, opened, source, target, kind)

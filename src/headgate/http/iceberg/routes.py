@@ -22,7 +22,7 @@ from headgate.http.iceberg.route_parts import (
     write,
 )
 from headgate.http.iceberg.table_routes import TABLE_ROUTES
-from headgate.http.router import Route
+from headgate.http.router import CredentialUse, Route
 from headgate.limits import BODY_BYTES_MAX
 
 _OPERATIONS = (
@@ -230,6 +230,7 @@ ROUTES = (
         request_content="application/x-www-form-urlencoded",
         response=TokenAnswer,
         answers={400: OAuthError, 401: OAuthError},
+        credentials=CredentialUse.UNREAD,
     ),
     *_OPERATIONS,
 )

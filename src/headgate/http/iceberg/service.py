@@ -1,16 +1,14 @@
 """What the handlers of the Iceberg protocol work with, and how they read the names in a request."""
 
 import hashlib
-from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from typing import TypeVar
 from urllib.parse import quote
 from uuid import UUID
 
 import msgspec
 
 from headgate.access.rules import LOAD_CATALOG
-from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.lake import Lake
 from headgate.catalog.openings import Opened
 from headgate.catalog.paging import Paging, decode_token
@@ -18,13 +16,11 @@ from headgate.catalog.providers import ICEBERG
 from headgate.catalog.reports import Reports
 from headgate.errors import BadRequest, CatalogNotFound
 from headgate.http.authentication.token_endpoint import TokenEndpoint
-from headgate.http.request import Request, decode
+from headgate.http.request import Request
 from headgate.kernel.cache import Cache
 from headgate.limits import PAGE_ENTRIES, WIRE_NAMES_KNOWN_MAX
 from headgate.model.names import Identifier, Levels
 from headgate.model.wire_names import UNIT_SEPARATOR, levels_of, unquote_segment
-
-T = TypeVar("T")
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -33,7 +29,6 @@ class Service(msgspec.Struct, frozen=True):
     lake: Lake
     reports: Reports
     tokens: TokenEndpoint
-    authenticate: Callable[[Request], Awaitable[Caller]]
     answers: Cache
     """Bodies of answers that depend on nothing but the state of a table."""
     metalake: str
@@ -58,26 +53,17 @@ def prefix_of(name: CatalogName) -> str:
     return quote(str(name), safe="")
 
 
-async def call_of(service: Service, request: Request) -> Call:
+def call_of(service: Service, request: Request) -> Call:
     """The call that a request makes."""
     name = catalog_name(service, request.params["prefix"])
-    caller = await service.authenticate(request)
-    request.principal = caller.name
     key = _key(request)
-    fingerprint = _fingerprint(request, caller.name) if key else ""
-    return Call(name, caller, key, fingerprint, request.id, request.is_fresh)
-
-
-async def body_of(service: Service, request: Request, cls: type[T]) -> T:
-    """What somebody sends, read before the catalog is opened: if it is wrong, that is all that is
-    said, whether there is such a catalog or not."""
-    request.principal = (await service.authenticate(request)).name
-    return decode(request, cls)
+    fingerprint = _fingerprint(request, request.principal) if key else ""
+    return Call(name, request.caller, key, fingerprint, request.id, request.is_fresh)
 
 
 async def open_catalog(service: Service, request: Request) -> Opened:
     """The catalog in the path of a request, as it is now; its names must be readable."""
-    call = await call_of(service, request)
+    call = call_of(service, request)
     for name in request.params.values():
         unquote_segment(name)
     opened = await service.lake.open(call)

@@ -33,12 +33,11 @@ from headgate.http.iceberg.relations import (
 )
 from headgate.http.iceberg.service import (
     Service,
-    body_of,
     identifier_of,
     namespace_of,
     open_catalog,
 )
-from headgate.http.request import JSON_CONTENT, Request, Response, flag
+from headgate.http.request import JSON_CONTENT, Request, Response, decode, flag
 from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX
 from headgate.model.names import Identifier
 
@@ -51,10 +50,10 @@ async def create(service: Service, request: Request) -> Response:
     """Make a table, or stage one."""
     new: NewTable | LargeTable
     if len(request.body) > DEFINITIONS_INLINE_BYTES_MAX:
-        head = await body_of(service, request, CreateTableHead)
+        head = decode(request, CreateTableHead)
         new, is_staged = LargeTable(head.name, head.location, request.body), head.stage_create
     else:
-        new = await body_of(service, request, NewTable)
+        new = decode(request, NewTable)
         is_staged = new.stage_create
     form = representation_of(request)
     opened = await open_catalog(service, request)
@@ -69,7 +68,7 @@ async def create(service: Service, request: Request) -> Response:
 
 async def register(service: Service, request: Request) -> Response:
     """Let a table that lies in storage enter the catalog."""
-    body = await body_of(service, request, RegisterTable)
+    body = decode(request, RegisterTable)
     opened = await open_catalog(service, request)
     identifier = Identifier(namespace_of(service, opened, request), body.name)
     table = await register_table(
@@ -94,7 +93,7 @@ async def load(service: Service, request: Request) -> Response:
 
 async def update(service: Service, request: Request) -> Response:
     """Commit changes to a table."""
-    body = await body_of(service, request, CommitTable)
+    body = decode(request, CommitTable)
     opened = await open_catalog(service, request)
     identifier = identifier_of(service, opened, request, "table")
     if body.identifier is not None and identifier_in(body.identifier) != identifier:
@@ -111,7 +110,7 @@ async def update(service: Service, request: Request) -> Response:
 
 async def commit_transaction(service: Service, request: Request) -> Response:
     """Commit changes to several tables, all or none."""
-    body = await body_of(service, request, CommitTransaction)
+    body = decode(request, CommitTransaction)
     if not body.table_changes:
         raise BadRequest(
             "Invalid transaction", why="it changes no table", fix="Name at least one table"

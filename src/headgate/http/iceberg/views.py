@@ -18,12 +18,11 @@ from headgate.http.iceberg.payloads import (
 from headgate.http.iceberg.relations import exists_handler, list_handler, rename_handler
 from headgate.http.iceberg.service import (
     Service,
-    body_of,
     identifier_of,
     namespace_of,
     open_catalog,
 )
-from headgate.http.request import Request, Response
+from headgate.http.request import Request, Response, decode
 from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX
 from headgate.model.names import Identifier
 
@@ -37,9 +36,9 @@ async def create(service: Service, request: Request) -> Response:
     wanted: dict[str, Any] | bytes
     new: CreateView | CreateViewHead
     if len(request.body) > DEFINITIONS_INLINE_BYTES_MAX:
-        new, wanted = await body_of(service, request, CreateViewHead), request.body
+        new, wanted = decode(request, CreateViewHead), request.body
     else:
-        new = await body_of(service, request, CreateView)
+        new = decode(request, CreateView)
         wanted = msgspec.to_builtins(new)
     opened = await open_catalog(service, request)
     identifier = Identifier(namespace_of(service, opened, request), new.name)
@@ -49,7 +48,7 @@ async def create(service: Service, request: Request) -> Response:
 
 async def register(service: Service, request: Request) -> Response:
     """Let a view that lies in storage enter the catalog."""
-    body = await body_of(service, request, RegisterView)
+    body = decode(request, RegisterView)
     opened = await open_catalog(service, request)
     identifier = Identifier(namespace_of(service, opened, request), body.name)
     view = await views.register_view(service.lake, opened, identifier, body.metadata_location)
@@ -69,9 +68,9 @@ async def replace(service: Service, request: Request) -> Response:
     """Commit changes to a view."""
     body: CommitView | LargeCommitView
     if len(request.body) > DEFINITIONS_INLINE_BYTES_MAX:
-        body = await body_of(service, request, LargeCommitView)
+        body = decode(request, LargeCommitView)
     else:
-        body = await body_of(service, request, CommitView)
+        body = decode(request, CommitView)
     opened = await open_catalog(service, request)
     identifier = identifier_of(service, opened, request, "view")
     view = await views.update_view(

@@ -1,12 +1,11 @@
 """The change log, for programs that follow it."""
 
-from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 import msgspec
 
 from headgate.access.rules import READ_CHANGES
-from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.change_access import readable_changes
 from headgate.catalog.change_cursors import encode_cursor
 from headgate.catalog.change_records import Change
@@ -27,7 +26,6 @@ class ChangeServices(NamedTuple):
 
     lake: Lake
     log: ChangeLog
-    authenticate: Callable[[Request], Awaitable[Caller]]
 
 
 class ChangeQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,9 +72,7 @@ async def _answer(services: ChangeServices, request: Request, query: ChangeQuery
         raise BadRequest("Cannot read the changes", why="limit is below 1", fix="Ask for some")
     if query.kind:
         check_kind(query.kind)
-    caller = await services.authenticate(request)
-    request.principal = caller.name
-    call = Call(CatalogName(query.metalake, ""), caller, request=request.id)
+    call = Call(CatalogName(query.metalake, ""), request.caller, request=request.id)
     extent = await readable_changes(services.lake, call)
     cursor = await services.log.cursor(query.since, extent)
     page = await services.log.page(

@@ -1,12 +1,11 @@
 """Which files of a catalog are needed by tables of others, for programs that look for orphans."""
 
-from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 import msgspec
 
 from headgate.access.rules import LOAD_CATALOG, READ_REFERENCES
-from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.lake import Lake
 from headgate.errors import (
     BadRequest,
@@ -36,7 +35,6 @@ class ReferenceServices(NamedTuple):
 
     lake: Lake
     enquiries: Enquiries
-    authenticate: Callable[[Request], Awaitable[Caller]]
 
 
 class ReferenceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,9 +57,7 @@ async def find_references(services: ReferenceServices, request: Request) -> Resp
     wanted = decode(request, ReferenceRequest)
     _check_size(wanted.paths)
     metalake, catalog = (unquote_segment(request.params[name]) for name in ("metalake", "catalog"))
-    caller = await services.authenticate(request)
-    request.principal = caller.name
-    call = Call(CatalogName(metalake, catalog), caller, request=request.id)
+    call = Call(CatalogName(metalake, catalog), request.caller, request=request.id)
     opened = await services.lake.open(call)
     await opened.require(LOAD_CATALOG)  # who may not know it hears what it would if there were none
     await opened.require(READ_REFERENCES)

@@ -1,13 +1,13 @@
 """Purge jobs, for operators: what is deleted, how far it is, and what went wrong."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 
 from headgate.access.rules import MANAGE_JOBS, READ_JOBS, UNDROP_TABLE, Rule
 from headgate.catalog import outsiders
-from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.lake import Lake
 from headgate.catalog.purging import LiveJob
 from headgate.errors import (
@@ -40,7 +40,6 @@ class JobServices(NamedTuple):
     lake: Lake
     inspector: Inspector
     steering: Steering
-    authenticate: Callable[[Request], Awaitable[Caller]]
     wake: Callable[[LiveJob], None]
     """Tells the workers of this server that a job is due."""
 
@@ -90,7 +89,7 @@ async def list_jobs(services: JobServices, request: Request) -> Response:
     query = _query(request)
     state = check_state(query.state) if query.state else ""
     after = job_id(query.page_token) if query.page_token else None
-    call = await _call(services, request, CatalogName(query.metalake, ""))
+    call = _call(request, CatalogName(query.metalake, ""))
     rights = await JobRights.in_all(services.lake, call)
     wanted = Wanted(query.metalake, query.catalog, state)
     page = await services.inspector.page(wanted, query.limit, after, rights.sees)
@@ -154,7 +153,7 @@ async def _found(
     """
     text = request.params["id"]
     id = job_id(text)
-    call = await _call(services, request, CatalogName("", ""))
+    call = _call(request, CatalogName("", ""))
     await outsiders.confirm(services.lake, call.caller)
     found = await services.inspector.find(id)
     rights = await JobRights.on(services.lake, call, found.live)
@@ -178,10 +177,8 @@ def _query(request: Request) -> JobQuery:
     return query
 
 
-async def _call(services: JobServices, request: Request, where: CatalogName) -> Call:
-    caller = await services.authenticate(request)
-    request.principal = caller.name
-    return Call(where, caller, request=request.id)
+def _call(request: Request, where: CatalogName) -> Call:
+    return Call(where, request.caller, request=request.id)
 
 
 _ABOUT = ("management",)

@@ -1,13 +1,12 @@
 """Sweeps of the store, for operators: what they did, how far one is, and another one at once."""
 
-from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 import msgspec
 
 from headgate.access.rules import MANAGE_MAINTENANCE, READ_MAINTENANCE, Rule
 from headgate.catalog import outsiders
-from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.lake import Lake
 from headgate.errors import BadRequest, Conflict, Forbidden, RealmNotFound
 from headgate.http.problems import PLAIN
@@ -25,7 +24,6 @@ class MaintenanceServices(NamedTuple):
     """What the handlers work with."""
 
     lake: Lake
-    authenticate: Callable[[Request], Awaitable[Caller]]
     maintenance: Maintenance | None
     """None where nothing is written."""
 
@@ -62,21 +60,18 @@ async def list_runs(services: MaintenanceServices, request: Request) -> Response
 async def start_run(services: MaintenanceServices, request: Request) -> Response:
     """Begin a run. It goes on after the answer."""
     wanted = decode(request, RunRequest) if request.body else RunRequest()
-    caller = await _admit(services, request, MANAGE_MAINTENANCE)
+    await _admit(services, request, MANAGE_MAINTENANCE)
     maintenance = services.maintenance
     assert maintenance is not None, "a server that only reads refuses it before"
     named = Wanted(frozenset(wanted.sweep), frozenset(wanted.purge))
-    id, run = await maintenance.start(named, caller.name, is_dry=wanted.dry_run)
+    id, run = await maintenance.start(named, request.principal, is_dry=wanted.dry_run)
     return json_response(202, view_of(id, run, RunLease(id, "")))
 
 
-async def _admit(services: MaintenanceServices, request: Request, rule: Rule) -> Caller:
-    """The caller, if this rule permits it."""
-    caller = await services.authenticate(request)
-    request.principal = caller.name
-    call = Call(CatalogName("", ""), caller, request=request.id)
+async def _admit(services: MaintenanceServices, request: Request, rule: Rule) -> None:
+    """Refuse the caller unless this rule permits it."""
+    call = Call(CatalogName("", ""), request.caller, request=request.id)
     await outsiders.require(services.lake, call, rule)
-    return caller
 
 
 _ABOUT = ("management",)

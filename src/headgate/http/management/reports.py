@@ -1,12 +1,11 @@
 """Metrics reports of clients about a table, for people and dashboards."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import msgspec
 
 from headgate.access.rules import LOAD_TABLE
-from headgate.catalog.calls import Call, Caller, CatalogName
+from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.lake import Lake
 from headgate.catalog.reports import Reports
 from headgate.errors import CatalogNotFound, NamespaceNotFound, TableNotFound
@@ -27,7 +26,6 @@ class ReportServices(NamedTuple):
 
     lake: Lake
     reports: Reports
-    authenticate: Callable[[Request], Awaitable[Caller]]
 
 
 class StoredReport(msgspec.Struct, frozen=True, rename="kebab"):
@@ -49,10 +47,8 @@ async def list_reports(services: ReportServices, request: Request) -> Response:
     metalake, catalog, table = (
         unquote_segment(request.params[name]) for name in ("metalake", "catalog", "table")
     )
-    caller = await services.authenticate(request)
-    request.principal = caller.name
     name = CatalogName(metalake, catalog)
-    opened = await services.lake.open(Call(name, caller, request=request.id))
+    opened = await services.lake.open(Call(name, request.caller, request=request.id))
     separator = services.lake.options.separator if opened.catalog.nested else UNIT_SEPARATOR
     namespace = levels_of(request.params["namespace"], separator)
     found = await services.reports.list(opened, Identifier(namespace, table))

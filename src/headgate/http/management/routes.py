@@ -13,7 +13,7 @@ from headgate.http.management.services import Management
 from headgate.http.measures import prometheus_text
 from headgate.http.problems import PLAIN
 from headgate.http.request import JSON_CONTENT, Request, Response, json_response
-from headgate.http.router import Route, Surface
+from headgate.http.router import CredentialUse, Route, Surface
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -32,7 +32,15 @@ def management_surface(services: Management) -> Surface:
 def document_routes(paths: Iterable[str]) -> list[Route]:
     """A route for each OpenAPI document."""
     return [
-        Route("GET", path, document, f"document:{path}", "An OpenAPI document", ("management",))
+        Route(
+            "GET",
+            path,
+            document,
+            f"document:{path}",
+            "An OpenAPI document",
+            ("management",),
+            credentials=CredentialUse.UNREAD,
+        )
         for path in paths
     ]
 
@@ -75,7 +83,16 @@ _PROBES = ("probes",)
 _OWN = ("management",)
 
 ROUTES = (
-    Route("GET", "/", index, "index", "What is where", _OWN, response=dict[str, str]),
+    Route(
+        "GET",
+        "/",
+        index,
+        "index",
+        "What is where",
+        _OWN,
+        response=dict[str, str],
+        credentials=CredentialUse.UNREAD,
+    ),
     Route(
         "GET",
         "/v1/config",
@@ -84,6 +101,7 @@ ROUTES = (
         "Says where Iceberg's protocol is",
         _OWN,
         response=dict[str, str],
+        credentials=CredentialUse.UNREAD,
     ),
     Route(
         "GET",
@@ -94,6 +112,7 @@ ROUTES = (
         _PROBES,
         response=Health,
         answers={503: Health},
+        credentials=CredentialUse.UNREAD,
         probe=True,
     ),
     Route(
@@ -104,6 +123,7 @@ ROUTES = (
         "Whether the process answers",
         _PROBES,
         response=Health,
+        credentials=CredentialUse.UNREAD,
         probe=True,
     ),
     Route(
@@ -115,6 +135,7 @@ ROUTES = (
         _PROBES,
         response=Health,
         answers={503: Health},
+        credentials=CredentialUse.UNREAD,
         probe=True,
     ),
     Route(
@@ -126,6 +147,7 @@ ROUTES = (
         _PROBES,
         response=str,
         content=PROMETHEUS,
+        credentials=CredentialUse.UNREAD,
         probe=True,
     ),
     Route(

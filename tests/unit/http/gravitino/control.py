@@ -62,7 +62,6 @@ class Control:
         self.lake: Lake = node.lake
         service = Gravitino(
             lake=node.lake,
-            authenticator=Believing(),
             check=node.kernel.realms.list,
             places=places,
             configs={"gravitino.authorization.enable": has_authorization},
@@ -75,8 +74,8 @@ class Control:
         self.service = service
         self._router = Router(
             [
-                Surface("/api", ROUTES, service, GRAVITINO),
-                Surface("", ROOT_ROUTES, service, GRAVITINO),
+                Surface("/api", ROUTES, service, GRAVITINO, Believing().caller),
+                Surface("", ROOT_ROUTES, service, GRAVITINO, Believing().caller),
             ]
         )
 
@@ -101,6 +100,7 @@ class Control:
             named["authorization"] = f"Basic {base64.b64encode(f'{user}:x'.encode()).decode()}"
         request = Request(method, path, match.params, query, named, raw, id="r1")
         try:
+            await match.authenticate(request)
             response = await match.route.handler(self.service, request)
         except HeadgateError as error:
             response = GRAVITINO.answer(error)

@@ -24,8 +24,8 @@ class Operator:
         self.woken: list[LiveJob] = []
         inspector = Inspector(lake.kernel)
         steering = Steering(lake.kernel, inspector)
-        services = JobServices(lake, inspector, steering, Believing().caller, self.woken.append)
-        self._surface = job_surface(services)
+        services = JobServices(lake, inspector, steering, self.woken.append)
+        self._surface = job_surface(services)._replace(authenticate=Believing().caller)
         self._router = Router([self._surface])
 
     async def ask(
@@ -39,6 +39,7 @@ class Operator:
         raw = b"" if body is None else json.dumps(body).encode()
         request = Request(method, path, match.params, query, named if user else {}, raw, id="r-1")
         try:
+            await match.authenticate(request)
             answer = await match.route.handler(self._surface.services, request)
         except HeadgateError as error:
             answer = self._surface.dialect.answer(error)

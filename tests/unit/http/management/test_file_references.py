@@ -58,8 +58,8 @@ class Program:
     def __init__(self, lake: Lake) -> None:
         self.needing = Needing()
         self.enquiries = Enquiries(self.needing)
-        services = ReferenceServices(lake, self.enquiries, Believing().caller)
-        self._surface = reference_surface(services)
+        surface = reference_surface(ReferenceServices(lake, self.enquiries))
+        self._surface = surface._replace(authenticate=Believing().caller)
         self._router = Router([self._surface])
 
     async def ask(
@@ -73,6 +73,7 @@ class Program:
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         request = Request("POST", path, match.params, "", named if user else {}, raw, id="r-1")
         try:
+            await match.authenticate(request)
             answer = await match.route.handler(self._surface.services, request)
         except HeadgateError as error:
             answer = self._surface.dialect.answer(error)

@@ -65,6 +65,7 @@ class Program:
         headers = {"authorization": user} if user else {}
         request = Request(method, path, match.params, "", headers, raw, id="r-1")
         try:
+            await match.authenticate(request)
             answer = await match.route.handler(self._surface.services, request)
         except HeadgateError as error:
             answer = self._surface.dialect.answer(error)

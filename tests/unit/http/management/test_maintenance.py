@@ -24,8 +24,8 @@ class Client:
 
     def __init__(self, node: Node) -> None:
         self.maintenance = Maintenance(node.kernel, Terms(), "host:1")
-        services = MaintenanceServices(node.lake, Believing().caller, self.maintenance)
-        self._surface = maintenance_surface(services)
+        surface = maintenance_surface(MaintenanceServices(node.lake, self.maintenance))
+        self._surface = surface._replace(authenticate=Believing().caller)
         self._router = Router([self._surface])
 
     async def ask(
@@ -38,6 +38,7 @@ class Client:
         raw = b"" if body is None else json.dumps(body).encode()
         request = Request(method, f"{PATH}{path}", match.params, "", named, raw, id="r-1")
         try:
+            await match.authenticate(request)
             answer = await match.route.handler(self._surface.services, request)
         except HeadgateError as error:
             answer = self._surface.dialect.answer(error)

@@ -32,13 +32,12 @@ class Client:
     def __init__(self, node: Node) -> None:
         self.kernel = node.kernel
         self._lake = node.lake
-        self._surface = export_surface(ExportServices(node.kernel, self._admit))
+        surface = export_surface(ExportServices(node.kernel, self._admit))
+        self._surface = surface._replace(authenticate=Believing().caller)
         self._router = Router([self._surface])
 
     async def _admit(self, request: Request, rule: Rule) -> None:
-        caller = await Believing().caller(request)
-        request.principal = caller.name
-        await outsiders.require(self._lake, Call(CatalogName("", ""), caller), rule)
+        await outsiders.require(self._lake, Call(CatalogName("", ""), request.caller), rule)
 
     async def ask(
         self, method: str, path: str, body: object = None, user: str = ADMIN, **query: str
@@ -50,6 +49,7 @@ class Client:
         raw = b"" if body is None else msgspec.json.encode(body)
         request = Request(method, path, match.params, urlencode(query), named, raw, id="r-1")
         try:
+            await match.authenticate(request)
             answer = await match.route.handler(self._surface.services, request)
         except HeadgateError as error:
             answer = self._surface.dialect.answer(error)

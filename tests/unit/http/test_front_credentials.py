@@ -1,0 +1,75 @@
+"""Which requests are authenticated, and when."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from headgate.catalog.calls import Caller
+from headgate.clock import SystemClock
+from headgate.errors import NotAuthenticated
+from headgate.http.front import Front
+from headgate.http.measures import Measures
+from headgate.http.problems import ICEBERG
+from headgate.http.request import Request, Response
+from headgate.http.router import CredentialUse, Route, Surface
+from tests.unit.http.asgi import ask
+
+
+class Service:
+    """Handlers, and what they saw."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+
+async def _note(service: Service, request: Request) -> Response:
+    service.requests.append(request)
+    return Response(204)
+
+
+ROUTES = (
+    Route("GET", "/required", _note, "required"),
+    Route("POST", "/required", _note, "requiredBody"),
+    Route("GET", "/optional", _note, "optional", credentials=CredentialUse.OPTIONAL),
+    Route("GET", "/unread", _note, "unread", credentials=CredentialUse.UNREAD),
+    Route("GET", "/probe", _note, "probe", credentials=CredentialUse.UNREAD, probe=True),
+)
+
+
+async def _refuse(_request: Request) -> Caller:
+    raise NotAuthenticated("Not authorized")
+
+
+@asynccontextmanager
+async def refusing() -> AsyncIterator[tuple[Front, Service]]:
+    """A front that authenticates no request."""
+    service = Service()
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Sequence[Surface]]:
+        yield [Surface("/s", ROUTES, service, ICEBERG, _refuse)]
+
+    async with Front(opening, SystemClock(), Measures(), seed=10) as front:
+        yield front, service
+
+
+async def test_a_request_is_authenticated_before_its_body_is_read() -> None:
+    """Neither the body nor the handler of a refused request is touched."""
+    async with refusing() as (front, service):
+        refused = await ask(front, "POST", "/s/required", b"abc")
+        probe = await ask(front, "GET", "/s/probe")
+
+    assert (refused.status, refused.received) == (401, 0)
+    assert probe.status == 204
+    assert [request.path for request in service.requests] == ["/s/probe"]
+
+
+async def test_routes_choose_what_credentials_are_for() -> None:
+    """A route reads them never, if there are any, or always."""
+    async with refusing() as (front, service):
+        unread = await ask(front, "GET", "/s/unread", authorization="Bearer x")
+        none = await ask(front, "GET", "/s/optional")
+        wrong = await ask(front, "GET", "/s/optional", authorization="Bearer x")
+        required = await ask(front, "GET", "/s/required")
+
+    assert [one.status for one in (unread, none, wrong, required)] == [204, 204, 401, 401]
+    assert [request.principal for request in service.requests] == ["anonymous", "anonymous"]
