@@ -28,6 +28,8 @@ class Mode(NamedTuple):
 
     validation: str = "per-request"
     invalidation: str = "fine"
+    more: tuple[str, ...] = ()
+    """Further settings."""
 
     @property
     def is_polling(self) -> bool:
@@ -43,6 +45,7 @@ class Mode(NamedTuple):
             f"authorization.invalidation={self.invalidation}",
             f"authorization.poll-interval-ms={POLL_MS}",
             "log.access=false",
+            *self.more,
         ]
 
 

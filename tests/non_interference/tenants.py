@@ -1,7 +1,6 @@
 """Two tenants of one server: a victim, and attackers who have something of their own."""
 
 import asyncio
-import hashlib
 import json
 import time
 from pathlib import Path
@@ -12,8 +11,7 @@ import httpx
 
 from tests.authorization.guarded import ADMIN
 from tests.authorization.sites import Site
-from tests.planning.tables import MetadataTable, data_file
-from tests.purge.listing import local_path
+from tests.non_interference.stores import Store, write_snapshot
 from tests.unit.catalog.lakes import commit, new_table, new_view, set_properties
 
 CANARY = "canary-8c1f"
@@ -71,8 +69,9 @@ NAMES = {
 class Tenants:
     """The victim's lake, and what became of it."""
 
-    def __init__(self, site: Site, folder: Path) -> None:
+    def __init__(self, site: Site, store: Store, folder: Path) -> None:
         self.site = site
+        self.store = store
         self.folder = folder
         self.ledger: dict[str, Any] = {}
         """The victim's table, as it was loaded at first."""
@@ -80,7 +79,7 @@ class Tenants:
         """A table of the victim that was dropped without a purge."""
         self.job = ""
         """The id of a purge of the victim."""
-        self.loose = Path()
+        self.loose = ""
         """A file in the victim's schema that no table refers to."""
 
     async def ask(
@@ -103,8 +102,8 @@ class Tenants:
         """Make the victim, what it has, and the attackers."""
         await self._principals()
         await self._victim()
-        self.loose = local_path(self.ledger["metadata"]["location"]).parent / f"{CANARY}.txt"
-        self.loose.write_text(CANARY)
+        self.loose = f"{self.folder_of_victim}/{CANARY}.txt"
+        self.store.write(self.loose, CANARY.encode())
 
     async def _principals(self) -> None:
         lake = "/api/metalakes/default"
@@ -158,8 +157,10 @@ class Tenants:
         await self.must("DELETE", f"{tables}/former", user=VICTIM)
         await self.must("POST", tables, new_table("purged"), VICTIM)
         made = await self.must("POST", tables, new_table("ledger"), VICTIM)
-        folder = local_path(made["metadata"]["location"])
-        updates = [set_properties(secret=CANARY), *_snapshot(folder, 1)]
+        location = made["metadata"]["location"]
+        data = f"{location}/data/{CANARY}.parquet"
+        self.store.write(data, CANARY.encode())
+        updates = [set_properties(secret=CANARY), *self.snapshot(f"{location}/metadata", 1, data)]
         await self.must("POST", f"{tables}/ledger", commit(updates), VICTIM)
         self.ledger = await self.must("GET", f"{tables}/ledger", user=VICTIM)
         self.job = (await self.purge(VICTIM_ITSELF, "purged"))["id"]
@@ -191,14 +192,18 @@ class Tenants:
             seen[path] = (await self.ask("GET", path)).json()
         return seen | {"files": self.files()}
 
+    @property
+    def folder_of_victim(self) -> str:
+        """Where the tables of its schema lie."""
+        return str(self.ledger["metadata"]["location"]).rpartition("/")[0]
+
     def files(self) -> dict[str, str]:
         """The digest of each file of the victim."""
-        folder = self.loose.parent
-        return {
-            path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(folder.rglob("*"))
-            if path.is_file()
-        }
+        return self.store.files(self.folder_of_victim)
+
+    def snapshot(self, folder: str, id: int, path: str) -> list[dict[str, Any]]:
+        """Write manifests that name this data file; the updates that make them a snapshot."""
+        return snapshot_by(write_snapshot(self.store, folder, id, [path]), id)
 
     async def create(self, attacker: Tenant, **more: Any) -> tuple[str, dict[str, Any]]:
         """A table of an attacker's own: its name and what was answered."""
@@ -221,21 +226,6 @@ class Tenants:
                 return found
             await asyncio.sleep(POLL_SECONDS)
         raise AssertionError(f"{name} is not purged: {job}")
-
-
-def _snapshot(folder: Path, id: int) -> list[dict[str, Any]]:
-    """The updates that add a snapshot with one real data file to a table."""
-    data = folder / "data" / f"{CANARY}.parquet"
-    data.parent.mkdir(parents=True, exist_ok=True)
-    data.write_bytes(CANARY.encode())
-    return snapshot_of(folder / "metadata", id, [f"file://{data}"])
-
-
-def snapshot_of(folder: Path, id: int, paths: list[str]) -> list[dict[str, Any]]:
-    """Write manifests that name these data files; the updates that make them a snapshot."""
-    table = MetadataTable(folder)
-    table.snapshot(id, [table.manifest([data_file(path) for path in paths])])
-    return snapshot_by(f"file://{folder}/snap-{id}.avro", id)
 
 
 def snapshot_by(manifest_list: str, id: int) -> list[dict[str, Any]]:

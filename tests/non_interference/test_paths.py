@@ -13,9 +13,7 @@ from tests.non_interference.tenants import (
     Tenant,
     Tenants,
     snapshot_by,
-    snapshot_of,
 )
-from tests.purge.listing import local_path
 from tests.unit.catalog.lakes import commit, set_properties
 
 Aim = Callable[[Tenants], str]
@@ -41,7 +39,7 @@ def metadata_of_former(tenants: Tenants) -> str:
 
 
 def loose_file(tenants: Tenants) -> str:
-    return f"file://{tenants.loose}"
+    return tenants.loose
 
 
 def database(tenants: Tenants) -> str:
@@ -64,9 +62,8 @@ def committing(update: Callable[[str, int], list[dict[str, Any]]]) -> Plant:
 
     async def plant(tenants: Tenants, attacker: Tenant, path: str) -> str | None:
         name, made = await tenants.create(attacker)
-        folder = local_path(made["metadata"]["location"])
-        (folder / "metadata").mkdir(parents=True, exist_ok=True)
-        first = snapshot_of(folder / "metadata", 7, [f"file://{folder}/data/own.parquet"])
+        folder = made["metadata"]["location"]
+        first = tenants.snapshot(f"{folder}/metadata", 7, f"{folder}/data/own.parquet")
         url = f"{attacker.url}/tables/{name}"
         await tenants.must("POST", url, commit(first), attacker.user)
         answer = await tenants.ask("POST", url, commit(update(path, 7)), attacker.user)
@@ -79,8 +76,7 @@ def committing(update: Callable[[str, int], list[dict[str, Any]]]) -> Plant:
 async def in_manifest(tenants: Tenants, attacker: Tenant, path: str) -> str | None:
     """A manifest names the path as a data file."""
     name, made = await tenants.create(attacker)
-    folder = local_path(made["metadata"]["location"]) / "metadata"
-    updates = snapshot_of(folder, 7, [path])
+    updates = tenants.snapshot(f"{made['metadata']['location']}/metadata", 7, path)
     await tenants.must("POST", f"{attacker.url}/tables/{name}", commit(updates), attacker.user)
     return name
 
@@ -89,10 +85,10 @@ async def in_log(tenants: Tenants, attacker: Tenant, path: str) -> str | None:
     """The metadata log of a registered table names the path."""
     name, made = await tenants.create(attacker)
     metadata = made["metadata"] | {"metadata-log": [{"metadata-file": path, "timestamp-ms": 1}]}
-    file = local_path(made["metadata"]["location"]) / "metadata" / "00009-own.metadata.json"
-    file.write_bytes(msgspec.json.encode(metadata))
+    file = f"{made['metadata']['location']}/metadata/00009-own.metadata.json"
+    tenants.store.write(file, msgspec.json.encode(metadata))
     await tenants.must("DELETE", f"{attacker.url}/tables/{name}", user=attacker.user)
-    body = {"name": name, "metadata-location": f"file://{file}"}
+    body = {"name": name, "metadata-location": file}
     answer = await tenants.ask("POST", f"{attacker.url}/register", body, attacker.user)
     assert answer.status_code < 500, answer.text
     return name if answer.is_success else None
