@@ -110,9 +110,8 @@ def test_what_was_acknowledged_survives_a_full_disk(server: HeadgateServer) -> N
     assert writer.refused
     assert {answer.status_code for answer in writer.refused} == {503}
     assert all(answer.json()["error"]["message"] for answer in writer.refused)
-    print(
-        f"full disk: {FILLINGS} fillings, {writer.acknowledged} commits, {len(writer.refused)} refused"
-    )
+    counts = f"{writer.acknowledged} commits, {len(writer.refused)} refused"
+    print(f"full disk: {FILLINGS} fillings, {counts}")
     server.stop()
     server.start()
     assert writer.stored() == writer.acknowledged
