@@ -41,6 +41,7 @@ LOG_RETENTION_DAYS_MAX = 36_500
 LOG_ROUND_SECONDS = 3_600.0  # between looks for commits that are too old
 LOG_PAUSE_SECONDS = 0.005  # after each read of such a look: nobody waits for it
 LOG_MARKS = 32  # places in the log of a pointer that are remembered, about
+CHAIN_BREAKS_MAX = 100  # of one pointer, that are told one by one
 CURSOR_BYTES_MAX = 4 << 20  # far more than 10,000 catalogs take
 
 # Sweeps
