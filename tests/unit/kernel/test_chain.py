@@ -9,15 +9,36 @@ import pytest
 from headgate.kernel.chain import Break, Chain, Position
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
-from headgate.kernel.head import Changes, Head, Link, encode_note
+from headgate.kernel.head import NOTHING, Changes, Head, Link, encode_note
 from headgate.kernel.kernel import Kernel
-from headgate.kernel.objects import Stored, digest_of, join, payload_of, split
+from headgate.kernel.objects import (
+    ObjectType,
+    ObjectTypes,
+    Stored,
+    digest_of,
+    join,
+    payload_of,
+    split,
+)
 from headgate.kernel.records import PointerKey
 from headgate.limits import CHAIN_BREAKS_MAX, TAIL_COMMITS
 from headgate.testing.kernels import INDEX, POINTER, Rig, Thing, history, putting, putting_all
 
 OTHER_CONTENT = "it is not what the commit after it was made on"
 NOT_STORED = "it is not stored, and older ones are"
+
+
+class OlderHead(Stored, frozen=True):
+    """A head as programs knew it that made no links."""
+
+    seq: int
+    tail: tuple[int, ...]
+    roots: dict[str, msgspec.Raw]
+    marks: dict[str, int] = {}
+    sealed: bool = False
+    groups: msgspec.Raw = NOTHING
+    replaced: msgspec.Raw = NOTHING
+    spilled: int = 0
 
 
 async def log_of(kernel: Kernel, realm: RealmHandle, length: int) -> list[int]:
@@ -372,6 +393,25 @@ async def test_commits_of_programs_without_links_are_accepted_and_counted(
     chain = await verified(kernel, realm)
 
     assert (chain.commits, chain.unlinked, chain.broken) == (9, 5, 0)
+
+
+async def test_an_older_program_reads_what_a_newer_one_chained_and_goes_on(
+    kernel: Kernel, realm: RealmHandle
+) -> None:
+    """To it a link is a field that it does not know: it copies the one of the head before, which
+    says for another commit."""
+    ids = await log_of(kernel, realm, 3)
+    rows = await kernel.backend.fetch(realm.id, [ids[2]])
+    older = ObjectTypes([ObjectType("head", OlderHead)])
+    head = older.decode(realm.id, join(rows))
+    assert isinstance(head, OlderHead)
+    assert head.unknown.keys() == {"link"}
+    next_id = kernel.ids.next()
+    made = msgspec.structs.replace(head, seq=4, tail=(ids[2], *head.tail))
+    await kernel.backend.write(split(realm.id, older.encode(realm.id, next_id, made)))
+    read = await head_of(kernel, realm, next_id)
+
+    assert (read.seq, read.link and read.link.seq, read.own_link) == (4, 3, None)
 
 
 async def test_unlinked_commits_must_name_the_same_ones_before_them(
