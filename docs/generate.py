@@ -174,6 +174,8 @@ def own_options(command: click.Command) -> Iterator[str]:
 def commands(path: str, group: click.Group) -> Iterator[tuple[str, click.Command]]:
     """All commands below this one that do something, in order."""
     for name, command in sorted(group.commands.items()):
+        if isinstance(command, click.Group) and command.params:
+            yield f"{path} {name}", command
         if isinstance(command, click.Group):
             yield from commands(f"{path} {name}", command)
         else:

@@ -9,11 +9,12 @@ from pathlib import Path
 import msgspec
 
 from headgate import __version__
-from headgate.authentication import Authentication, open_authentication, shown_methods
+from headgate.authentication import Authentication, log_key, open_authentication, shown_methods
 from headgate.background import (
     Background,
     cut_logs,
     open_background,
+    write_checkpoints,
 )
 from headgate.catalog.catalogs import bootstrap, check_all_locations
 from headgate.catalog.guards import Guard
@@ -115,7 +116,7 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
                 settings, kernel, authentication, audit, validation, stack
             )
             measures.add_source(lambda: lake_samples(service.lake))
-            _cut_logs(settings, kernel, measures, stack)
+            _keep_logs(settings, kernel, measures, stack)
             measures.add_source(lambda: cache_samples("answers", service.answers.statistics()))
             check = _check(settings, kernel)
             gravitino = _gravitino(settings, service, authentication, check)
@@ -164,13 +165,16 @@ def _validation(
     return polls.validation
 
 
-def _cut_logs(
+def _keep_logs(
     settings: Settings, kernel: Kernel, measures: Measures, stack: AsyncExitStack
 ) -> None:
-    """Cut old commits now and then, until the stack ends, and count them."""
-    rounds = None if settings[READ_ONLY] else cut_logs(settings, kernel, stack)
+    """Cut old commits now and then, until the stack ends, and count them; write checkpoints."""
+    if settings[READ_ONLY]:
+        return
+    rounds = cut_logs(settings, kernel, stack)
     if rounds is not None:
         measures.add_source(lambda: {"headgate_log_commits_cut_total": rounds.commits_cut})
+    write_checkpoints(settings, kernel, partial(log_key, settings), stack)
 
 
 async def _iceberg(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from headgate.catalog.checkpoints import SigningLogKey
 from headgate.catalog.identities import Identities, create_identities
 from headgate.catalog.passwords import WORKER, Passwords
 from headgate.catalog.sealing import MasterKey
@@ -47,6 +48,7 @@ from headgate.settings.server import READ_ONLY
 from headgate.settings.setting import Setting, Settings
 from headgate.settings.store import BACKEND, DATA
 from headgate.settings.urls import scheme
+from headgate.wiring import is_there
 from headgate.workers.pool import PoolOptions, WorkerPool
 
 SIMPLE, BASIC, TOKEN, OIDC, OAUTH = "simple", "basic", "token", "oidc", "oauth"
@@ -206,8 +208,8 @@ def master_key(settings: Settings) -> bytes:
         return own_key(settings[DATA] / "keys" / "master.key", instead=MASTER_KEY.name)
     if not given and not file:
         raise BadSetting(
-            "tokens cannot be signed",
-            why="the keys for it lie in a shared database, and there is no master key to seal them",
+            "nothing can be signed",
+            why="the database is shared, and there is no master key to seal or make keys with",
             fix=f"Set {MASTER_KEY.name} or {MASTER_KEY_FILE.name}, the same on all nodes",
         )
     key = given.encode() if given else _read_private(Path(file).expanduser())
@@ -218,6 +220,25 @@ def master_key(settings: Settings) -> bytes:
             "Use a long random text",
         )
     return key
+
+
+def log_key(settings: Settings, *, create: bool = True) -> SigningLogKey:
+    """What signs checkpoints of the log; refused if it has to be made of a key that is not there,
+    and none is to be made."""
+    if not create and not has_master_key(settings):
+        raise _unusable(
+            MASTER_KEY,
+            "this store has no master key, and a new one would not be the one that signed",
+            f"Restore keys/master.key in the data directory, or set {MASTER_KEY.name}",
+        )
+    return SigningLogKey(master_key(settings))
+
+
+def has_master_key(settings: Settings) -> bool:
+    """Whether there is one: the operator's, or one that was made before."""
+    chosen = settings[MASTER_KEY] or settings[MASTER_KEY_FILE]
+    own = settings[DATA] / "keys" / "master.key"
+    return bool(chosen) or (_has_own_file(settings) and is_there(own))
 
 
 def issuer_addresses(settings: Settings) -> dict[str, str]:

@@ -1,16 +1,22 @@
 """Work that goes on beside requests, in a server or in a process that does nothing else: the files
 of dropped tables are deleted, what is left of dropped catalogs and metalakes is cleared away,
-old commits are cut from the log, and what nothing refers to any more is swept out of the store.
+old commits are cut from the log, checkpoints of it are written down, and what nothing refers to
+any more is swept out of the store.
 """
 
 import asyncio
 import math
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from headgate.catalog.checkpoint_file import CheckpointFile
+from headgate.catalog.checkpoint_rounds import CheckpointRounds
+from headgate.catalog.checkpoints import SigningLogKey
 from headgate.catalog.events import EventBus
 from headgate.catalog.log_rounds import LogRounds
 from headgate.catalog.ports import Roots, Storage
@@ -55,7 +61,11 @@ from headgate.settings.purge_spark import (
     SPARK_REMOTE,
     SPARK_THRESHOLD,
 )
-from headgate.settings.server import LOG_RETENTION
+from headgate.settings.server import (
+    LOG_CHECKPOINT_FILE,
+    LOG_CHECKPOINT_SECONDS,
+    LOG_RETENTION,
+)
 from headgate.settings.setting import Settings
 from headgate.settings.store import BACKEND, COMMIT_TIMEOUT
 from headgate.storage.options import StorageOptions
@@ -192,6 +202,21 @@ def cut_logs(settings: Settings, kernel: Kernel, stack: AsyncExitStack) -> LogRo
     if not settings[LOG_RETENTION]:
         return None
     rounds = LogRounds(kernel, settings[LOG_RETENTION])
+    task = asyncio.create_task(rounds.make_for_ever(entropy))
+    stack.callback(task.cancel)
+    return rounds
+
+
+def write_checkpoints(
+    settings: Settings, kernel: Kernel, key: Callable[[], SigningLogKey], stack: AsyncExitStack
+) -> CheckpointRounds | None:
+    """Write checkpoints of the log now and then, until the stack ends; None if there is no file.
+    BadSetting if it cannot be written, or there is no key."""
+    if not settings[LOG_CHECKPOINT_FILE]:
+        return None
+    file = CheckpointFile(Path(settings[LOG_CHECKPOINT_FILE]).expanduser().absolute())
+    file.check()
+    rounds = CheckpointRounds(kernel, key(), file, settings[LOG_CHECKPOINT_SECONDS])
     task = asyncio.create_task(rounds.make_for_ever(entropy))
     stack.callback(task.cancel)
     return rounds

@@ -41,6 +41,11 @@ LOG_RETENTION_DAYS_MAX = 36_500
 LOG_ROUND_SECONDS = 3_600.0  # between looks for commits that are too old
 LOG_PAUSE_SECONDS = 0.005  # after each read of such a look: nobody waits for it
 LOG_MARKS = 32  # places in the log of a pointer that are remembered, about
+CHAIN_BREAKS_MAX = 100  # of one pointer, and of all together, that are told one by one
+CHECKPOINT_SECONDS = 3_600
+CHECKPOINT_SECONDS_MIN = 10
+CHECKPOINT_SPREAD_SECONDS = 1.0  # so that processes which start together do not write together
+CHECKPOINT_FILE_BYTES_MAX = 64 << 20  # that are compared at once: 300,000 positions
 CURSOR_BYTES_MAX = 4 << 20  # far more than 10,000 catalogs take
 
 # Sweeps

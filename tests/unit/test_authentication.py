@@ -99,7 +99,7 @@ def test_who_vouches_for_the_same_names_is_told() -> None:
         ([*OIDC, "authentication.oidc.issuers=a=http://idp/jwks"], "plain HTTP"),
         ([*OIDC, "authentication.oidc.issuers=a=file:///etc/passwd"], "not of the form"),
         ([*OIDC, "authentication.oidc.issuers=a=ftp://idp/jwks"], "plain HTTP"),
-        (["authentication.methods=token", SHARED], "no master key to seal them"),
+        (["authentication.methods=token", SHARED], "no master key to seal or make keys with"),
         (
             ["authentication.methods=token", SHARED, "security.master-key=short"],
             "less than 32 bytes",

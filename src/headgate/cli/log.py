@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import find_catalog, stored_catalogs
@@ -16,6 +17,8 @@ from headgate.catalog.openings import head_pointer
 from headgate.cli.commit_words import CATALOG_POINTERS, described, is_about, sentence
 from headgate.cli.commits import newest, since, unseen
 from headgate.cli.log_changes import ChangeViewer, WantedChanges
+from headgate.cli.log_checkpoint import checkpoint
+from headgate.cli.log_verify import verify
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import printable, to_json
@@ -46,7 +49,7 @@ class Wanted(NamedTuple):
         return self.name is None or is_about(commit, self.name)
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option("--realm", metavar="NAME", help="Only this realm; a name or an id.")
 @click.option(
     "--catalog", metavar="NAME", help="Only what happened in this catalog: NAME or METALAKE.NAME."
@@ -103,6 +106,10 @@ def log(  # noqa: PLR0913  as many as its options
     --follow the last line always has it; it has nothing else if nothing was found, so that
     `--since now` gives a cursor to begin with.
     """
+    context = click.get_current_context()
+    if context.invoked_subcommand is not None:
+        _refuse_before(context)
+        return
     default = run.settings[BOOTSTRAP_METALAKE]
     within = None if catalog is None else _catalog_name(catalog, default)
     viewer: Viewer | ChangeViewer
@@ -120,6 +127,19 @@ def log(  # noqa: PLR0913  as many as its options
     stopped = (KeyboardInterrupt, asyncio.CancelledError) if follow else ()
     with contextlib.suppress(*stopped):
         with_kernel(run, work, writable=False)
+
+
+log.add_command(checkpoint)
+log.add_command(verify)
+
+
+def _refuse_before(context: click.Context) -> None:
+    """An option before the name of a command below would be lost."""
+    for name in context.params:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"options of {context.invoked_subcommand} are written behind its name"
+            )
 
 
 async def _until_told(work: Callable[[Kernel], Awaitable[None]], kernel: Kernel) -> None:

@@ -9,12 +9,14 @@ from functools import partial
 import click
 
 from headgate import __version__
+from headgate.authentication import log_key
 from headgate.background import (
     Background,
     cut_logs,
     open_background,
     open_maintenance,
     purges_elsewhere,
+    write_checkpoints,
 )
 from headgate.catalog.catalogs import check_all_locations
 from headgate.cli import logs
@@ -90,6 +92,7 @@ async def _background(settings: Settings, kernel: Kernel, stack: AsyncExitStack)
     gateway = StorageGateway(storage_options(settings), kernel.clock)
     stack.callback(gateway.close)
     cut_logs(settings, kernel, stack)
+    write_checkpoints(settings, kernel, partial(log_key, settings), stack)
     open_maintenance(settings, kernel, stack)
     bus = event_bus(settings, server_name())
     return await open_background(settings, kernel, gateway, bus, stack)

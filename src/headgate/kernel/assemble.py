@@ -6,7 +6,7 @@ import msgspec
 
 from headgate.ids import Ids
 from headgate.kernel.draft import Draft, Staged
-from headgate.kernel.head import NOTHING, Changes, Head, encode_root
+from headgate.kernel.head import NOTHING, Changes, Head, Link, encode_root
 from headgate.kernel.objects import ObjectTypes, Stored
 from headgate.kernel.pages import Page, size
 from headgate.limits import CHANGES_INLINE_BYTES_MAX, ROOTS_BYTES_MAX, TAIL_COMMITS
@@ -33,6 +33,7 @@ def assemble(draft: Draft, types: ObjectTypes, ids: Ids) -> Assembled:
         if root is not draft.base.root(name):
             roots[name] = encode_root(objects.store_below(root))
     replaced = _replaced(draft)
+    previous = draft.base.head.digest or b""  # known since it was read or stored: no read, no hash
     head = msgspec.structs.replace(
         draft.base.head,
         seq=draft.seq,
@@ -43,10 +44,15 @@ def assemble(draft: Draft, types: ObjectTypes, ids: Ids) -> Assembled:
         groups=msgspec.Raw(_encode(draft.groups)),
         replaced=msgspec.Raw(_encode(replaced)),
         spilled=0,
+        link=Link(draft.seq, previous, b""),
+        digest=msgspec.UNSET,
     )
     if len(bytes(head.groups)) + len(bytes(head.replaced)) > CHANGES_INLINE_BYTES_MAX:
         spilled = objects.store(Changes(head.groups, head.replaced))
-        head = msgspec.structs.replace(head, groups=NOTHING, replaced=NOTHING, spilled=spilled)
+        link = Link(draft.seq, previous, objects.all[-1].encoded.digest)
+        head = msgspec.structs.replace(
+            head, groups=NOTHING, replaced=NOTHING, spilled=spilled, link=link
+        )
     return Assembled(objects.store(head), head, objects.all, replaced)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from headgate.errors import InvalidInput
-from headgate.kernel.objects import FieldDecoder, ObjectType, Stored
+from headgate.kernel.objects import Digested, FieldDecoder, ObjectType
 from headgate.kernel.pages import EMPTY_LEAF, Page
 
 ADDED, UPDATED, REMOVED = 0, 1, 2
@@ -30,7 +30,19 @@ class Group(msgspec.Struct, frozen=True, array_like=True, gc=False):
     changes: list[Change]
 
 
-class Head(Stored, frozen=True):
+class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What binds a commit to what it follows and to what was too large for it."""
+
+    seq: int
+    """The commit's own. A program that does not know links copies that of the head before: such a
+    link says nothing."""
+    previous: bytes
+    """The digest of the head before, as it is stored; empty if there is none."""
+    changes: bytes
+    """The digest of the spilled changes; empty if there are none."""
+
+
+class Head(Digested, frozen=True):
     """One commit. Roots and changes stay encoded until somebody looks at them."""
 
     seq: int
@@ -49,9 +61,16 @@ class Head(Stored, frozen=True):
     """The ids of stored objects this commit no longer uses, if they are not `spilled`."""
     spilled: int = 0
     """The id of the object that holds the groups and the replaced ids, if they are many."""
+    link: Link | None = None
+    """None in heads of programs that did not make it yet; see `own_link`."""
+
+    @property
+    def own_link(self) -> Link | None:
+        """The link that was made for this commit, None if there is none."""
+        return self.link if self.link is not None and self.link.seq == self.seq else None
 
 
-class Changes(Stored, frozen=True):
+class Changes(Digested, frozen=True):
     """The groups and replaced ids of a commit that changed too much to keep them in its head."""
 
     groups: msgspec.Raw

@@ -11,6 +11,7 @@ from headgate.errors import CorruptRow
 from headgate.ids import IdGenerator, check_clock
 from headgate.kernel.backend import Backend
 from headgate.kernel.cache import Cache
+from headgate.kernel.chain import ChainReader
 from headgate.kernel.commit import CommitOptions, Committer
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.head import HEAD_TYPES
@@ -64,6 +65,7 @@ class Kernel:
         self.realms = Realms(self.store, self.pointers, self.committer, self.ids)
         self.unserved = UnservedRealms(self.store, self.committer)
         self.log = CommitLog(self.store, self.pointers)
+        self.chains = ChainReader(self.store, self.pointers)
         self._options = options
         self._entropy = entropy
         self._handles: dict[str, RealmHandle] = {}

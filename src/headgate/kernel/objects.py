@@ -5,8 +5,12 @@ type too, so a row that was swapped for another is found out. The payload is a m
 threshold compressed. A type only ever *gains* fields. Fields this program does not know are kept in
 `Stored.unknown` and written back, and rows of types it does not know come as `Foreign`: an older
 and a newer program can share a store.
+
+What a `Digested` object's digest covers is its type, its id and its payload before it is compressed
+and split: a backend or a newer program may store the same content in another form.
 """
 
+import hashlib
 import re
 import struct
 import zlib
@@ -44,6 +48,14 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Fields written by a newer program: carried along, written back, never looked at."""
 
 
+class Digested(Stored, frozen=True, kw_only=True):
+    """The base of types whose objects are known by the digest of what is stored."""
+
+    digest: bytes | msgspec.UnsetType = msgspec.UNSET
+    """Known as soon as the object is stored or read; not stored itself."""
+
+
+D = TypeVar("D", bound=Digested)
 S = TypeVar("S", bound=Stored)
 
 
@@ -67,13 +79,16 @@ class Encoded(NamedTuple):
     id: int
     type: str
     data: bytes
+    digest: bytes = b""
+    """Of an object of a `Digested` type."""
 
 
 class FieldDecoder(Generic[S]):
     """Decodes the fields of one type, and keeps those it does not know."""
 
     def __init__(self, cls: type[S]) -> None:
-        assert cls.__struct_encode_fields__[-1] == "?", "`unknown` is encoded last"
+        encoded = [name for name in cls.__struct_encode_fields__ if name != "digest"]
+        assert encoded[-1] == "?", "`unknown` is encoded last"
         assert not cls.__struct_config__.omit_defaults, "all fields are stored"
         self._known = frozenset(cls.__struct_encode_fields__)
         self._decoder = msgspec.msgpack.Decoder(cls)
@@ -139,11 +154,12 @@ class ObjectTypes:
                 why=f"it takes {len(payload):,} bytes, the limit is {OBJECT_BYTES_MAX:,}",
                 fix="Split it",
             )
+        digest = digest_of(name, id, payload) if isinstance(value, Digested) else b""
         flags = PLAIN
         if len(payload) > COMPRESS_ABOVE_BYTES:
             flags, payload = ZSTD, zstandard.compress(payload, 1)
         checksum = _checksum(realm, id, name, flags, payload)
-        return Encoded(id, name, ENVELOPE.pack(FORMAT, flags, checksum) + payload)
+        return Encoded(id, name, ENVELOPE.pack(FORMAT, flags, checksum) + payload, digest)
 
     def decode(self, realm: str, encoded: Encoded) -> Stored | Foreign:
         """The object in these bytes; `CorruptRow` if they are not what was written."""
@@ -155,6 +171,8 @@ class ObjectTypes:
             value: Stored = decoder.decode(payload)
         except msgspec.MsgspecError as error:
             raise _corrupt(realm, encoded, str(error)) from error
+        if isinstance(value, Digested):
+            return with_digest(value, digest_of(encoded.type, encoded.id, payload))
         return value
 
 
@@ -168,8 +186,22 @@ def check_type_name(name: str) -> None:
         )
 
 
+def digest_of(type: str, id: int, payload: bytes) -> bytes:
+    """What an object is known by: the SHA-256 of its type, its id and its fields as stored."""
+    digest = hashlib.sha256(f"{type}/{id}/".encode())
+    digest.update(payload)
+    return digest.digest()
+
+
+def with_digest(value: D, digest: bytes) -> D:
+    """The same object, whose digest is known."""
+    return msgspec.structs.replace(value, digest=digest)
+
+
 def encode_fields(value: Stored) -> bytes:
     """The map of all fields, the unknown ones among them."""
+    if isinstance(value, Digested) and value.digest:
+        value = msgspec.structs.replace(value, digest=msgspec.UNSET)
     unknown = value.unknown
     data = msgspec.msgpack.encode(msgspec.structs.replace(value, unknown={}) if unknown else value)
     count, start = map_header(data)

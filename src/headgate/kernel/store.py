@@ -7,6 +7,7 @@ from headgate.errors import ObjectNotFound
 from headgate.kernel.backend import Backend
 from headgate.kernel.cache import Cache, Key, Loaded
 from headgate.kernel.objects import (
+    Digested,
     Encoded,
     Foreign,
     ObjectTypes,
@@ -15,6 +16,7 @@ from headgate.kernel.objects import (
     join,
     single,
     split,
+    with_digest,
 )
 from headgate.kernel.pages import Page, size
 from headgate.kernel.records import Outcome, Row
@@ -46,7 +48,9 @@ class Store:
         return self.cache.find((realm, id))
 
     def keep(self, realm: str, encoded: Encoded, value: object) -> None:
-        """Put an object that was just written into the cache."""
+        """Put an object that was just written into the cache, with its digest if it has one."""
+        if isinstance(value, Digested):
+            value = with_digest(value, encoded.digest)
         self.cache.put((realm, encoded.id), value, CACHE_CHARGE_FACTOR * len(encoded.data))
 
     def forget(self, realm: str, ids: Collection[int]) -> None:

@@ -16,7 +16,11 @@ from headgate.portage.manifest import (
 )
 
 _ROWS = re.compile(r"rows-\d+-[0-9a-f]+\.parquet")
-_OURS = re.compile(r"(rows-\d+-[0-9a-f]+\.parquet|manifest\.json)(\.\d+\.partial)?")
+CHECKPOINT = "log-checkpoint.json"
+"""Where the log stood that is exported; it may be missing."""
+_OURS = re.compile(
+    r"(rows-\d+-[0-9a-f]+\.parquet|manifest\.json|log-checkpoint\.json)(\.\d+\.partial)?"
+)
 
 
 def prepare(folder: Path) -> None:
@@ -63,9 +67,12 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def complete(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest, and remove what belongs to no file of it."""
+def complete(folder: Path, manifest: Manifest, checkpoint: bytes = b"") -> None:
+    """Write the manifest, and remove what belongs to no file of it. A checkpoint is there first."""
     known = {file.name for file in manifest.files}
+    if checkpoint:
+        store(folder, CHECKPOINT, checkpoint)
+        known.add(CHECKPOINT)
     for path in folder.iterdir():
         if _OURS.fullmatch(path.name) and path.name not in known:
             path.unlink()
@@ -94,6 +101,18 @@ def load_manifest(folder: Path) -> Manifest:
         if size != file.bytes:
             raise half_written(f"{file.name} has {size:,} bytes, written were {file.bytes:,}")
     return manifest
+
+
+def load_checkpoint(folder: Path) -> bytes:
+    """The line that says where the log stood; refused if there is none."""
+    data = _content(folder, CHECKPOINT)
+    if data is None:
+        raise NotFound(
+            f"the export at {folder} cannot be compared with a log",
+            why=f"there is no {CHECKPOINT} in it",
+            fix="`headgate realm export` writes one if the store has a master key",
+        )
+    return data
 
 
 def load(folder: Path, file: ExportFile) -> bytes:

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from headgate import __version__
+from headgate.catalog.checkpoints import SigningLogKey, checkpoint_of
 from headgate.catalog.references import References
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm
+from headgate.kernel.records import PointerKey
 from headgate.limits import PORTAGE_FILE_BYTES
 from headgate.portage import folder as folders
 from headgate.portage.filling import begin, fill, finish
@@ -20,7 +22,7 @@ from headgate.portage.manifest import (
     described,
 )
 from headgate.portage.parquet import check_pyarrow, decoded, encoded
-from headgate.portage.reading import outline, read_facts, read_rows
+from headgate.portage.reading import Outline, outline, read_facts, read_rows
 from headgate.portage.rows import Facts, Row, batches, facts_of
 
 Progress = Callable[[int], None]
@@ -32,9 +34,17 @@ def unheard(_rows: int) -> None:
 
 
 async def export_realm(
-    kernel: Kernel, references: References, name: str, folder: Path, told: Progress = unheard
+    kernel: Kernel,
+    references: References,
+    name: str,
+    folder: Path,
+    told: Progress = unheard,
+    key: SigningLogKey | None = None,
 ) -> Manifest:
-    """Write all of a realm, as it is at one instant, into a folder that is empty or new."""
+    """Write all of a realm, as it is at one instant, into a folder that is empty or new.
+
+    With a key it is signed which commits that was, and what is in it.
+    """
     check_pyarrow()
     found = await outline(kernel, references, name)
     check_finished(found.facts)
@@ -54,7 +64,8 @@ async def export_realm(
     manifest = Manifest(
         FORMAT, __version__, kernel.clock.wall_ms(), found.facts, facts, tuple(files)
     )
-    folders.complete(folder, manifest)
+    signed = b"" if key is None else await _signed(kernel, found, facts.content, key)
+    folders.complete(folder, manifest, signed)
     return manifest
 
 
@@ -88,6 +99,16 @@ def check_export(folder: Path) -> Manifest:
         found += facts_of(decoded(folders.load(folder, file), file.name))
     check_facts(manifest, found)
     return manifest
+
+
+async def _signed(kernel: Kernel, found: Outline, content: str, key: SigningLogKey) -> bytes:
+    """Where the log of each pointer stood when the realm was outlined."""
+    commits = {
+        PointerKey(found.realm.id, piece.pointer): piece.head
+        for piece in found.pieces
+        if not piece.index and piece.head
+    }
+    return key.sign(await checkpoint_of(kernel, commits, found.realm.id, content))
 
 
 def _store(folder: Path, number: int, rows: list[Row]) -> ExportFile:

@@ -11,6 +11,7 @@ from headgate.model.locations import is_within, normalize, overlaps, scheme_of
 from headgate.settings.audit import AUDIT_FILE
 from headgate.settings.authentication import MASTER_KEY_FILE
 from headgate.settings.object_stores import S3_CREDENTIALS_FILE
+from headgate.settings.server import LOG_CHECKPOINT_FILE
 from headgate.settings.setting import Settings
 from headgate.settings.store import BACKEND, DATA, DATABASE_FILE
 from headgate.settings.urls import sqlite_file
@@ -57,7 +58,7 @@ def _own(settings: Settings) -> Iterator[Path]:
         yield from (file.with_name(f"{file.name}{suffix}") for suffix in _SQLITE_BESIDE)
     if settings[AUDIT_FILE] not in {"", "-", "none"}:
         yield Path(settings[AUDIT_FILE]).expanduser()
-    for setting in (MASTER_KEY_FILE, S3_CREDENTIALS_FILE):
+    for setting in (MASTER_KEY_FILE, S3_CREDENTIALS_FILE, LOG_CHECKPOINT_FILE):
         if settings[setting]:
             yield Path(settings[setting]).expanduser()
 

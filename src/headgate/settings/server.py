@@ -3,6 +3,8 @@
 from headgate.limits import (
     BODY_BYTES_MAX,
     BODY_BYTES_MIN,
+    CHECKPOINT_SECONDS,
+    CHECKPOINT_SECONDS_MIN,
     LOG_RETENTION_DAYS,
     LOG_RETENTION_DAYS_MAX,
     PLANNING_PROCESSES_MAX,
@@ -12,6 +14,7 @@ from headgate.limits import (
     REQUEST_SECONDS_MAX,
     REQUEST_SECONDS_MIN,
     REQUESTS_MAX,
+    SWEEP_SECONDS_MAX,
     TIMEOUT_SECONDS_MAX,
 )
 from headgate.limits import PLANNING_PROCESSES as PLANNING_PROCESSES_DEFAULT
@@ -121,4 +124,22 @@ LOG_RETENTION = Setting(
     most=LOG_RETENTION_DAYS_MAX,
     help="How long commits stay in the change log after others have followed them; 0 keeps all. "
     "Give all servers of a store the same.",
+)
+LOG_CHECKPOINT_FILE = Setting(
+    name="log.checkpoint-file",
+    type=str,
+    default="",
+    default_help="none",
+    help="A file that signed checkpoints of the log are appended to, one line of JSON each, for "
+    "`headgate log verify --checkpoint`. Put it where nobody who can write to the database can "
+    "change it.",
+)
+LOG_CHECKPOINT_SECONDS = Setting(
+    name="log.checkpoint-seconds",
+    type=int,
+    default=CHECKPOINT_SECONDS,
+    unit="seconds",
+    least=CHECKPOINT_SECONDS_MIN,
+    most=SWEEP_SECONDS_MAX,
+    help="How long after a checkpoint the next one is written to `log.checkpoint-file`.",
 )

@@ -81,6 +81,8 @@ from headgate.settings.server import (
     HTTP_REQUEST_SECONDS,
     HTTP_REQUESTS_MAX,
     LOG_ACCESS,
+    LOG_CHECKPOINT_FILE,
+    LOG_CHECKPOINT_SECONDS,
     LOG_FORMAT,
     LOG_LEVEL,
     LOG_RETENTION,
@@ -130,6 +132,8 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         LOG_ACCESS,
         LOG_FORMAT,
         LOG_RETENTION,
+        LOG_CHECKPOINT_FILE,
+        LOG_CHECKPOINT_SECONDS,
         EVENTS_LISTENERS,
     ),
     "Authentication": (

@@ -129,7 +129,7 @@ async def check_counts(kernel: Kernel, key: PointerKey, counts: Mapping[str, int
 
 
 async def log_both_ways(kernel: Kernel, key: PointerKey) -> list[Commit]:
-    """The whole log, oldest first, which is the same backwards and has no gap."""
+    """The whole log, oldest first, which is the same backwards, has no gap, and is a chain."""
 
     async def forwards() -> list[Commit]:
         return [commit async for commit in kernel.log.oldest_first(key)]
@@ -141,6 +141,8 @@ async def log_both_ways(kernel: Kernel, key: PointerKey) -> list[Commit]:
     assert [commit.id for commit in down] == [commit.id for commit in up][::-1]
     assert [commit.seq for commit in up] == list(range(1, len(up) + 1))
     assert all(older.time_ms <= newer.time_ms + 1000 for older, newer in pairwise(up))
+    chain = await patiently(lambda: kernel.chains.verify(key, {}, lambda _: None))
+    assert (chain.commits, chain.unlinked, chain.breaks) == (len(up), 0, [])
     return up
 
 

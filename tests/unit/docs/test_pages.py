@@ -40,7 +40,7 @@ def commands(path: Path) -> list[list[str]]:
 def check(arguments: list[str]) -> list[str]:
     """Parse a command line without running it; the settings it gives."""
     command: click.Command = cli
-    while isinstance(command, click.Group):
+    while isinstance(command, click.Group) and arguments and not arguments[0].startswith("-"):
         name, *arguments = arguments
         command = command.commands[name]
     context = command.make_context(command.name, arguments)

@@ -235,7 +235,8 @@ def test_the_unknown_fields_come_last() -> None:
         name: str = ""
 
     for name, cls in KERNEL_TYPES:
-        assert cls.__struct_encode_fields__[-1] == "?", name
+        fields = [one for one in cls.__struct_encode_fields__ if one != "digest"]
+        assert fields[-1] == "?", name
 
     for cls in (Behind, Omitting):
         with pytest.raises(AssertionError):

@@ -35,8 +35,9 @@ def test_a_catalog_does_not_lie_where_the_store_and_its_keys_do(tmp_path: Path, 
         {"audit.file": "{}/lake/logs/audit.log"},
         {"security.master-key-file": "{}/lake/logs/master.key"},
         {"s3.credentials-file": "{}/lake/logs/s3.json"},
+        {"log.checkpoint-file": "{}/lake/logs/log.jsonl"},
     ],
-    ids=["store", "audit", "key", "credentials"],
+    ids=["store", "audit", "key", "credentials", "checkpoints"],
 )
 def test_files_that_lie_elsewhere_count_too(tmp_path: Path, flags: dict[str, str]) -> None:
     """A database, an audit and keys can have locations of their own."""
