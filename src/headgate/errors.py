@@ -71,10 +71,13 @@ HeadgateError
 │   ├── Overloaded          too many requests at once
 │   ├── LeaseLost           another worker may have taken the job
 │   ├── WorkerEnded         a worker process ended before it answered
+│   ├── RequestTimedOut     the body of a request did not arrive in time
 │   └── Closed
 ├── PurgeUnfinished         a table is dropped, and its purge did not succeed at once
 └── OutcomeUnknown          applied or not: only reading can tell
 """
+
+from typing import Self
 
 from headgate.masking import mask_userinfo
 
@@ -144,6 +147,14 @@ class Unsupported(InvalidInput):
 
 class NotAuthenticated(HeadgateError):
     """Nobody knows who is asking."""
+
+    reason = "credentials"
+    """For the audit only: a response never tells it."""
+
+    def because(self, reason: str) -> Self:
+        """The same error with the reason that the audit records."""
+        self.reason = reason
+        return self
 
 
 class Forbidden(HeadgateError):
@@ -382,6 +393,10 @@ class Overloaded(Unavailable):
 
 class LeaseLost(Unavailable):
     """A lease was not renewed in time, so another worker may have taken the job."""
+
+
+class RequestTimedOut(Unavailable):
+    """The body of a request did not arrive in time."""
 
 
 class WorkerEnded(Unavailable):

@@ -255,7 +255,16 @@ IDLE_SECONDS = 120  # that a connection is kept; longer than balancers and clien
 REQUESTS_MAX = 512  # under way in one process
 REQUEST_SECONDS_MIN = 0.1
 REQUEST_SECONDS_MAX = 60.0
-BODY_SECONDS_MAX = 10.0  # for a body to arrive: meanwhile its request takes the place of another
+BODY_SECONDS_MAX = 10.0  # for a body to arrive
+BODY_CREDIT_BYTES = 64 << 10  # that a body is ahead of its lowest pace when it begins
+BODY_PACE_BYTES_MIN = 16 << 10  # a second: what brings nothing is given up after four
+BODY_LOOK_SECONDS = 1.0  # between looks for bodies that are too slow
+BODIES_AT_ONCE_MAX = 256  # that are read, of authenticated callers; then the slowest is ended
+BODIES_PER_ADDRESS_MAX = 64
+OPEN_BODIES_AT_ONCE_MAX = 128  # the same of requests whose caller is not authenticated
+OPEN_BODIES_PER_ADDRESS_MAX = 32
+ADDRESSES_KNOWN_MAX = 4_096  # of clients, with the networks that they belong to
+FORM_BYTES_MAX = 64 << 10  # of a request for a token, or to revoke one
 BODY_BYTES_MIN = 1_024  # a server that takes less is of no use
 BODY_BYTES_MAX = 4 << 20  # of a request that carries metadata: all of it lies in memory
 SHORT_BODY_BYTES_MAX = 1 << 20  # of all others
@@ -327,6 +336,8 @@ assert LEASE_MS > 2 * LEASE_RENEW_MS
 assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0
 assert BODY_BYTES_MIN < SHORT_BODY_BYTES_MAX < BODY_BYTES_MAX
 assert BODY_SECONDS_MAX < REQUEST_SECONDS_MAX
+assert BODY_CREDIT_BYTES / BODY_PACE_BYTES_MIN < BODY_SECONDS_MAX
+assert FORM_BYTES_MAX > 2 * TOKEN_CHARS_MAX
 assert ENQUIRY_SECONDS < REQUEST_SECONDS_MAX
 assert REFERENCES_ASKED_BYTES_MAX * 3 < BODY_BYTES_MAX
 assert PORTAGE_PAGE_BYTES * 3 < BODY_BYTES_MAX

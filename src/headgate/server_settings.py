@@ -60,12 +60,9 @@ def front_options(settings: Settings) -> FrontOptions:
 
 def shown_configs(settings: Settings) -> dict[str, object]:
     """What Gravitino's clients and consoles are told of the settings, whoever they are."""
-    is_on = settings[authorization.AUTHORIZATION_ENABLED]
-    admins = settings[authorization.SERVICE_ADMINS]
     return {
-        "gravitino.authorization.enable": is_on,
+        "gravitino.authorization.enable": settings[authorization.AUTHORIZATION_ENABLED],
         "gravitino.schema.separator": settings[catalogs.SCHEMA_SEPARATOR],
-        **({"gravitino.authorization.serviceAdmins": admins} if is_on else {}),
     }
 
 

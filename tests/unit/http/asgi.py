@@ -2,7 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from headgate.http.front import Front, Message
+from headgate.http.front import Front
+from headgate.http.request import Message
 
 
 class Answer(NamedTuple):
