@@ -17,33 +17,16 @@ HeadgateError
 ├── Forbidden               who asks may not
 ├── NotFound
 │   ├── StoreNotFound       there is no store yet where one was looked for
-│   ├── RealmNotFound
-│   ├── PointerNotFound
-│   ├── ObjectNotFound
-│   ├── MetalakeNotFound
-│   ├── CatalogNotFound
-│   ├── NamespaceNotFound
-│   ├── TableNotFound
-│   ├── ViewNotFound
-│   ├── FunctionNotFound
-│   ├── UserNotFound
-│   ├── GroupNotFound
-│   ├── RoleNotFound
-│   ├── MetadataObjectNotFound
-│   ├── PlanNotFound
-│   ├── PlanTaskNotFound
+│   ├── RealmNotFound, PointerNotFound, ObjectNotFound
+│   ├── MetalakeNotFound, CatalogNotFound, NamespaceNotFound
+│   ├── TableNotFound, ViewNotFound, FunctionNotFound, MetadataObjectNotFound
+│   ├── UserNotFound, GroupNotFound, RoleNotFound
+│   ├── PlanNotFound, PlanTaskNotFound
 │   ├── JobNotFound         no purge of this id is under way or was lately
 │   └── FileMissing         a file that metadata refers to is not in its store
 ├── AlreadyExists
-│   ├── RealmExists
-│   ├── MetalakeExists
-│   ├── CatalogExists
-│   ├── UserExists
-│   ├── GroupExists
-│   ├── RoleExists
-│   ├── NamespaceExists
-│   ├── TableExists
-│   └── ViewExists
+│   ├── RealmExists, MetalakeExists, CatalogExists, NamespaceExists, TableExists, ViewExists
+│   └── UserExists, GroupExists, RoleExists
 ├── Conflict                the request does not fit the present state
 │   ├── IllegalRealmMove
 │   ├── RealmNotActive
@@ -76,8 +59,6 @@ HeadgateError
 ├── PurgeUnfinished         a table is dropped, and its purge did not succeed at once
 └── OutcomeUnknown          applied or not: only reading can tell
 """
-
-from typing import Self
 
 from headgate.masking import mask_userinfo
 
@@ -150,11 +131,6 @@ class NotAuthenticated(HeadgateError):
 
     reason = "credentials"
     """For the audit only: a response never tells it."""
-
-    def because(self, reason: str) -> Self:
-        """The same error with the reason that the audit records."""
-        self.reason = reason
-        return self
 
 
 class Forbidden(HeadgateError):
