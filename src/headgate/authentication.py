@@ -26,7 +26,7 @@ from headgate.http.gravitino.server_info import SHOWN_TOKEN_PATH
 from headgate.http.origins import is_loopback
 from headgate.http.router import Surface
 from headgate.kernel.kernel import Kernel
-from headgate.limits import PASSWORDS_WAITING_MAX
+from headgate.limits import PASSWORDS_AT_ONCE_MAX
 from headgate.server_settings import KEY_BYTES, listed, own_key, random_bytes, token_secret
 from headgate.settings.authentication import (
     MASTER_KEY,
@@ -93,7 +93,7 @@ async def open_authentication(
     issuers = _issuers(settings, kernel) if OIDC in methods else None
     ways = Methods(simple, BASIC in methods, tokens, issuers)
     return Authentication(
-        Authenticator(ways, kernel.clock),
+        Authenticator(ways, kernel.clock, identities),
         TokenEndpoint(_granter(tokens, simple, identities)),
         identities,
         passwords,
@@ -105,7 +105,7 @@ async def open_authentication(
 
 def open_passwords(stack: AsyncExitStack) -> Passwords:
     """What hashes passwords, in processes that are closed with the stack."""
-    pool = WorkerPool(WORKER, PoolOptions(workers=2, waiting_max=PASSWORDS_WAITING_MAX))
+    pool = WorkerPool(WORKER, PoolOptions(workers=PASSWORDS_AT_ONCE_MAX))
     stack.push_async_callback(pool.close)
     return Passwords(pool, random_bytes(KEY_BYTES))
 

@@ -182,8 +182,12 @@ PASSWORD_CHARS_MIN = 8
 PASSWORD_CHARS_MAX = 1_024
 PASSWORDS_KNOWN_MAX = 10_000  # that were right
 PASSWORDS_WRONG_KNOWN_MAX = 1_000
-PASSWORDS_PER_USER_AT_ONCE_MAX = 4  # different ones: who sends more is guessing
-PASSWORDS_WAITING_MAX = 16  # of all users, to be verified: about a second
+PASSWORDS_AT_ONCE_MAX = 2  # that are verified, each by a process of its own
+PASSWORDS_PER_USER_AT_ONCE_MAX = 4  # different ones, from one address: more are guesses
+PASSWORDS_PER_ADDRESS_MAX = 32  # that wait to be verified: one or two seconds
+PASSWORDS_WAITING_MAX = 128  # the same of all addresses
+PASSWORDS_RANKS_KNOWN_MAX = 20_000  # of logins that were refused and may come again
+PASSWORDS_TRUSTED_MAX = 10_000  # names that lately logged in, with their addresses
 CALLERS_KNOWN_MAX = 10_000  # that were confirmed under the same head
 SECRETS_MAX = 2  # of one client: the old one lives until the new one is everywhere
 SIGNING_KEYS_MAX = 8
@@ -191,6 +195,8 @@ KEYS_RELOAD_SECONDS = 1.0  # at least between looks for keys of ours that are no
 EXPIRED_PER_COMMIT = 64  # revocations of tokens that have expired anyway
 TOKEN_CHARS_MAX = 16_384
 TOKENS_KNOWN_MAX = 4_096  # whose signature was verified
+TOKENS_AT_ONCE_MAX = 256  # others that are being verified: their keys may have to be fetched
+TOKENS_PER_ADDRESS_MAX = 64
 TOKEN_GROUPS_MAX = 1_000
 TOKEN_SECONDS = 3_600
 TOKEN_SECONDS_MAX = 366 * 86_400
@@ -335,6 +341,8 @@ assert BATCH_BYTES_MAX > ROW_BYTES_MAX
 assert LEASE_MS > 2 * LEASE_RENEW_MS
 assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0
 assert BODY_BYTES_MIN < SHORT_BODY_BYTES_MAX < BODY_BYTES_MAX
+assert PASSWORDS_PER_USER_AT_ONCE_MAX < PASSWORDS_PER_ADDRESS_MAX < PASSWORDS_WAITING_MAX
+assert 2 * PASSWORDS_WAITING_MAX < REQUESTS_MAX  # each takes the place of a request
 assert BODY_SECONDS_MAX < REQUEST_SECONDS_MAX
 assert BODY_CREDIT_BYTES / BODY_PACE_BYTES_MIN < BODY_SECONDS_MAX
 assert FORM_BYTES_MAX > 2 * TOKEN_CHARS_MAX
