@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from headgate.access.auditing import Unrecorded
 from headgate.catalog.identities import Identities, create_identities
 from headgate.catalog.passwords import WORKER, Passwords
 from headgate.catalog.sealing import MasterKey
@@ -24,7 +25,8 @@ from headgate.http.authentication.token_endpoint import (
 )
 from headgate.http.gravitino.server_info import SHOWN_TOKEN_PATH
 from headgate.http.origins import is_loopback
-from headgate.http.router import Surface
+from headgate.http.refused_logins import Audit, RefusedLogins
+from headgate.http.router import Refused, Surface, unrecorded
 from headgate.kernel.kernel import Kernel
 from headgate.limits import PASSWORDS_AT_ONCE_MAX
 from headgate.server_settings import KEY_BYTES, listed, own_key, random_bytes, token_secret
@@ -67,11 +69,15 @@ class Authentication(NamedTuple):
     tokens: OwnTokens | None
     is_needed: bool
     """Whether callers have to be compared with the kept identities at all."""
+    refused: Refused = unrecorded
+    """Records refused logins."""
 
     def guarding(self, surface: Surface) -> Surface:
         """The same surface, whose callers are authenticated."""
         dialect = surface.dialect.challenging(self.authenticator.challenges)
-        return surface._replace(dialect=dialect, authenticate=self.authenticator.caller)
+        return surface._replace(
+            dialect=dialect, authenticate=self.authenticator.caller, refused=self.refused
+        )
 
     @property
     def confirming(self) -> Identities | None:
@@ -80,9 +86,11 @@ class Authentication(NamedTuple):
 
 
 async def open_authentication(
-    settings: Settings, kernel: Kernel, stack: AsyncExitStack
+    settings: Settings, kernel: Kernel, stack: AsyncExitStack, audit: Audit | None = None
 ) -> Authentication:
     """All of it on this kernel; closed with the stack."""
+    logins = RefusedLogins(audit or Unrecorded(), kernel.clock)
+    stack.callback(logins.close)
     if not settings[READ_ONLY]:
         await create_identities(kernel)
     methods = methods_of(settings)
@@ -94,12 +102,13 @@ async def open_authentication(
     ways = Methods(simple, BASIC in methods, tokens, issuers)
     return Authentication(
         Authenticator(ways, kernel.clock, identities),
-        TokenEndpoint(_granter(tokens, simple, identities)),
+        TokenEndpoint(_granter(tokens, simple, identities), logins.note),
         identities,
         passwords,
         BASIC in methods,
         tokens,
         settings[AUTHORIZATION_ENABLED] or not ways.only_simple,
+        logins.refused,
     )
 
 

@@ -68,6 +68,10 @@ PORTAGE_AHEAD_MS_MAX = 60_000  # that the newest id of an export may be ahead of
 AUDIT_GATHER_SECONDS = 0.1  # what is decided within is written at once
 AUDIT_WAITING_MAX = 100_000  # decisions that are not written yet
 AUDIT_CLOSE_SECONDS = 3.0  # to write what is waiting
+LOGIN_PERIOD_SECONDS = 60.0  # in which refused logins of one kind are recorded by their number
+LOGIN_KINDS_MAX = 200  # that are told apart in it
+LOGIN_KINDS_PER_ADDRESS_MAX = 20
+LOGIN_NAME_CHARS_MAX = 128
 
 # Index
 PAGE_BYTES_MAX = 4_096
