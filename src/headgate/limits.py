@@ -262,6 +262,9 @@ PLANNING_PROCESSES_MAX = 64
 CONNECTIONS_MAX = 65_536  # of one process; how many requests are served is another matter
 BACKLOG_CONNECTIONS = 1_024
 IDLE_SECONDS = 120  # that a connection is kept; longer than balancers and clients keep theirs
+HEADER_SECONDS = 10  # for a request to arrive, without its body
+CONNECTION_LOOK_SECONDS = 2.0  # between looks at connections
+CONNECTION_LOOKS_MAX = 5  # at which a connection may owe a request
 REQUESTS_MAX = 512  # under way in one process
 REQUEST_SECONDS_MIN = 0.1
 REQUEST_SECONDS_MAX = 60.0
@@ -347,6 +350,7 @@ assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0
 assert BODY_BYTES_MIN < SHORT_BODY_BYTES_MAX < BODY_BYTES_MAX
 assert PASSWORDS_PER_USER_AT_ONCE_MAX < PASSWORDS_PER_ADDRESS_MAX < PASSWORDS_WAITING_MAX
 assert 2 * PASSWORDS_WAITING_MAX < REQUESTS_MAX  # each takes the place of a request
+assert CONNECTION_LOOK_SECONDS * CONNECTION_LOOKS_MAX == HEADER_SECONDS < IDLE_SECONDS
 assert BODY_SECONDS_MAX < REQUEST_SECONDS_MAX
 assert BODY_CREDIT_BYTES / BODY_PACE_BYTES_MIN < BODY_SECONDS_MAX
 assert FORM_BYTES_MAX > 2 * TOKEN_CHARS_MAX

@@ -101,6 +101,8 @@ class Front:
         self._log = AccessLog()
         self._compressed = CompressedBodies(COMPRESSED_ANSWERS_BYTES)
         self._standing = StandingAnswers()
+        self.clients: set[tuple[str, str] | None] = set()
+        """Host and port of each that has a request under way."""
         self._router = Router(())
         self._loop: asyncio.AbstractEventLoop | None = None
         """Kept, because asking for it is a system call before Python 3.12."""
@@ -143,12 +145,17 @@ class Front:
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         began = self._clock.seconds()
         reads = count_reads()
-        id = self._request_id(scope["headers"])
-        answer = await self._standing.find(scope, began)
-        if answer is None:
-            answer = await self._answer(scope, receive, id)
-            self._standing.keep(scope, answer, began)
-        await send_answer(answer, id, send)
+        client = scope.get("client")
+        self.clients.add(client)
+        try:
+            id = self._request_id(scope["headers"])
+            answer = await self._standing.find(scope, began)
+            if answer is None:
+                answer = await self._answer(scope, receive, id)
+                self._standing.keep(scope, answer, began)
+            await send_answer(answer, id, send)
+        finally:
+            self.clients.discard(client)
         seconds = self._clock.seconds() - began
         self._measures.count(answer.route, answer.template, answer.status, seconds, reads.count)
         if self._log.wanted and not (answer.route and answer.route.probe):
