@@ -16,7 +16,7 @@ import struct
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,30 +128,46 @@ def _connections(port: int) -> list[Connection]:
 
 def _found(port: int) -> Iterator[Connection]:
     for path in DESCRIPTORS.iterdir():
-        with suppress(OSError), _copy(int(path.name)) as copy:
-            if copy.getsockname()[1:2] != (port,):
+        with suppress(OSError), _borrowed(int(path.name)) as lent:
+            if lent.getsockname()[1:2] != (port,):
                 continue
-            host, peer_port = copy.getpeername()[:2]  # it fails for what only listens
-            info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO_BYTES)
+            host, peer_port = lent.getpeername()[:2]  # it fails for what only listens
+            info = lent.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO_BYTES)
             [received] = struct.unpack_from("=Q", info, RECEIVED_AT)
             [sent] = struct.unpack_from("=I", info, SENT_AT)
-            inode = os.fstat(copy.fileno()).st_ino
-            yield Connection(inode, int(path.name), same_peer(host, peer_port), received, sent)
+            inode = os.fstat(lent.fileno()).st_ino
+            yield Connection(inode, lent.fileno(), same_peer(host, peer_port), received, sent)
 
 
-def _copy(descriptor: int) -> socket.socket:
-    """A socket under a number of its own: the other one may be closed by a thread of Granian."""
-    copy = os.dup(descriptor)
-    if not stat.S_ISSOCK(os.fstat(copy).st_mode):
-        os.close(copy)
+@contextmanager
+def _borrowed(descriptor: int) -> Iterator[socket.socket]:
+    """A socket that is another's, to look at; OSError if it is none.
+
+    It is not copied: closing the copy of a file would undo the locks of a database on it.
+    """
+    if not _is_socket(descriptor):
         raise OSError
-    return socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=copy)
+    lent = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=descriptor)
+    try:
+        yield lent
+    finally:
+        lent.detach()
 
 
 def _close(connection: Connection) -> bool:
     """End a connection, unless its number is another's by now. Granian sees that and closes it."""
-    with suppress(OSError), _copy(connection.descriptor) as copy:
-        if os.fstat(copy.fileno()).st_ino == connection.inode:
-            copy.shutdown(socket.SHUT_RDWR)
-            return True
+    with suppress(OSError):
+        if os.fstat(connection.descriptor).st_ino != connection.inode:
+            return False
+        copy = os.dup(connection.descriptor)
+        if not _is_socket(copy):
+            return False  # it became a file just now; see above why it stays open
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=copy) as own:
+            if os.fstat(copy).st_ino == connection.inode:
+                own.shutdown(socket.SHUT_RDWR)
+                return True
     return False
+
+
+def _is_socket(descriptor: int) -> bool:
+    return stat.S_ISSOCK(os.fstat(descriptor).st_mode)

@@ -1,14 +1,22 @@
 """Connections that owe a request, and how many of a host there may be."""
 
+import fcntl
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from headgate.server.connections import ConnectionWatch, Peer, same_peer
 
 LOOKS = 3
+TRY_TO_LOCK = """
+import fcntl, sys
+fcntl.lockf(open(sys.argv[1], "w"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+"""
 
 
 class Server:
@@ -130,6 +138,20 @@ async def test_connections_on_other_ports_are_not_looked_at(server: Server) -> N
 
         assert await closed_by(server.watch(), 2 * LOOKS) == [0] * 2 * LOOKS
         assert not is_closed(client)
+
+
+async def test_looking_undoes_no_lock_of_a_file(server: Server, tmp_path: Path) -> None:
+    """Closing any copy of a file would: databases rely on theirs."""
+    server.connect()
+    watch = server.watch()
+    with (tmp_path / "database").open("w") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        await closed_by(watch, LOOKS)
+        tried = subprocess.run(
+            [sys.executable, "-c", TRY_TO_LOCK, file.name], check=False, capture_output=True
+        )
+
+    assert b"BlockingIOError" in tried.stderr
 
 
 def test_a_peer_has_one_name() -> None:
