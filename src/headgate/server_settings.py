@@ -14,6 +14,7 @@ from headgate.catalog.lake import LakeOptions
 from headgate.catalog.nesting import SEPARATOR
 from headgate.catalog.polling import Polling
 from headgate.errors import BadRequest, BadSetting
+from headgate.http.addresses import networks_of
 from headgate.http.audit_file import AuditFile
 from headgate.http.front import FrontOptions
 from headgate.http.origins import hosts_of
@@ -55,6 +56,9 @@ def front_options(settings: Settings) -> FrontOptions:
         body_bytes_max=settings[server.HTTP_BODY_BYTES],
         is_polling=settings[authorization.VALIDATION] == "poll",
         hosts=hosts_of(settings[server.HTTP_HOST]),
+        proxies=networks_of(
+            listed(settings[server.HTTP_TRUSTED_PROXIES]), server.HTTP_TRUSTED_PROXIES.name
+        ),
     )
 
 

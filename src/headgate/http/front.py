@@ -24,6 +24,7 @@ from headgate.errors import (
 )
 from headgate.http import refusals
 from headgate.http.access_log import AccessLog, Exchange
+from headgate.http.addresses import Networks, client_address
 from headgate.http.admission import Admission
 from headgate.http.bodies import BodyReader
 from headgate.http.cache_measures import cache_samples
@@ -73,6 +74,8 @@ class FrontOptions(msgspec.Struct, frozen=True):
     body_seconds_max: float = BODY_SECONDS_MAX
     hosts: frozenset[str] = frozenset()
     """The only ones that a request may name as its host, without ports; empty means any."""
+    proxies: Networks = ()
+    """That are believed where requests come from."""
     is_polling: bool = False
     """Whether what is read may be late: then nobody is refused before the database was asked."""
 
@@ -164,6 +167,9 @@ class Front:
     async def _answer(self, scope: Message, receive: Receive, id: str) -> Answer:
         """Find out who answers, and what."""
         request = _request(scope, id)
+        if self._options.proxies:
+            forwarded = request.headers.get("x-forwarded-for", "")
+            request.address = client_address(request.address, forwarded, self._options.proxies)
         match = self._router.match(request.method, request.path)
         refusal = self._refusal(scope, request)
         if refusal is not None:
