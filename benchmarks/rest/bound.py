@@ -15,12 +15,16 @@ HEADERS: Sequence[tuple[bytes, bytes]] = (
     (b"content-type", b"application/json"),
     (b"etag", b'"1234567890abcdefa"'),
     (b"vary", b"accept-encoding"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"server", b"http"),
     (b"x-request-id", b"0123456789abcdef-12345"),
 )
 
 
 class Constant:
     """Answers every request alike."""
+
+    clients = frozenset[tuple[str, str]]()
 
     def __init__(self, size: int) -> None:
         self._start = {"type": "http.response.start", "status": 200, "headers": HEADERS}

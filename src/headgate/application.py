@@ -109,8 +109,8 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
             await settle_separator(
                 kernel, settings[SCHEMA_SEPARATOR], writable=not settings[READ_ONLY]
             )
-            authentication = await open_authentication(settings, kernel, stack)
             audit = _audit(settings, measures, stack)
+            authentication = await open_authentication(settings, kernel, stack, audit)
             validation = _validation(settings, kernel, measures, stack)
             service, background = await _iceberg(
                 settings, kernel, authentication, audit, validation, stack

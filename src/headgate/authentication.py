@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from headgate.access.auditing import Unrecorded
 from headgate.catalog.checkpoints import SigningLogKey
 from headgate.catalog.identities import Identities, create_identities
 from headgate.catalog.passwords import WORKER, Passwords
@@ -25,9 +26,10 @@ from headgate.http.authentication.token_endpoint import (
 )
 from headgate.http.gravitino.server_info import SHOWN_TOKEN_PATH
 from headgate.http.origins import is_loopback
-from headgate.http.router import Surface
+from headgate.http.refused_logins import Audit, RefusedLogins
+from headgate.http.router import Refused, Surface, unrecorded
 from headgate.kernel.kernel import Kernel
-from headgate.limits import PASSWORDS_WAITING_MAX
+from headgate.limits import PASSWORDS_AT_ONCE_MAX
 from headgate.server_settings import KEY_BYTES, listed, own_key, random_bytes, token_secret
 from headgate.settings.authentication import (
     MASTER_KEY,
@@ -69,11 +71,15 @@ class Authentication(NamedTuple):
     tokens: OwnTokens | None
     is_needed: bool
     """Whether callers have to be compared with the kept identities at all."""
+    refused: Refused = unrecorded
+    """Records refused logins."""
 
     def guarding(self, surface: Surface) -> Surface:
         """The same surface, whose callers are authenticated."""
         dialect = surface.dialect.challenging(self.authenticator.challenges)
-        return surface._replace(dialect=dialect, authenticate=self.authenticator.caller)
+        return surface._replace(
+            dialect=dialect, authenticate=self.authenticator.caller, refused=self.refused
+        )
 
     @property
     def confirming(self) -> Identities | None:
@@ -82,9 +88,11 @@ class Authentication(NamedTuple):
 
 
 async def open_authentication(
-    settings: Settings, kernel: Kernel, stack: AsyncExitStack
+    settings: Settings, kernel: Kernel, stack: AsyncExitStack, audit: Audit | None = None
 ) -> Authentication:
     """All of it on this kernel; closed with the stack."""
+    logins = RefusedLogins(audit or Unrecorded(), kernel.clock)
+    stack.callback(logins.close)
     if not settings[READ_ONLY]:
         await create_identities(kernel)
     methods = methods_of(settings)
@@ -95,19 +103,20 @@ async def open_authentication(
     issuers = _issuers(settings, kernel) if OIDC in methods else None
     ways = Methods(simple, BASIC in methods, tokens, issuers)
     return Authentication(
-        Authenticator(ways, kernel.clock),
-        TokenEndpoint(_granter(tokens, simple, identities)),
+        Authenticator(ways, kernel.clock, identities),
+        TokenEndpoint(_granter(tokens, simple, identities), logins.note),
         identities,
         passwords,
         BASIC in methods,
         tokens,
         settings[AUTHORIZATION_ENABLED] or not ways.only_simple,
+        logins.refused,
     )
 
 
 def open_passwords(stack: AsyncExitStack) -> Passwords:
     """What hashes passwords, in processes that are closed with the stack."""
-    pool = WorkerPool(WORKER, PoolOptions(workers=2, waiting_max=PASSWORDS_WAITING_MAX))
+    pool = WorkerPool(WORKER, PoolOptions(workers=PASSWORDS_AT_ONCE_MAX))
     stack.push_async_callback(pool.close)
     return Passwords(pool, random_bytes(KEY_BYTES))
 

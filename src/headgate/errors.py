@@ -17,33 +17,16 @@ HeadgateError
 ├── Forbidden               who asks may not
 ├── NotFound
 │   ├── StoreNotFound       there is no store yet where one was looked for
-│   ├── RealmNotFound
-│   ├── PointerNotFound
-│   ├── ObjectNotFound
-│   ├── MetalakeNotFound
-│   ├── CatalogNotFound
-│   ├── NamespaceNotFound
-│   ├── TableNotFound
-│   ├── ViewNotFound
-│   ├── FunctionNotFound
-│   ├── UserNotFound
-│   ├── GroupNotFound
-│   ├── RoleNotFound
-│   ├── MetadataObjectNotFound
-│   ├── PlanNotFound
-│   ├── PlanTaskNotFound
+│   ├── RealmNotFound, PointerNotFound, ObjectNotFound
+│   ├── MetalakeNotFound, CatalogNotFound, NamespaceNotFound
+│   ├── TableNotFound, ViewNotFound, FunctionNotFound, MetadataObjectNotFound
+│   ├── UserNotFound, GroupNotFound, RoleNotFound
+│   ├── PlanNotFound, PlanTaskNotFound
 │   ├── JobNotFound         no purge of this id is under way or was lately
 │   └── FileMissing         a file that metadata refers to is not in its store
 ├── AlreadyExists
-│   ├── RealmExists
-│   ├── MetalakeExists
-│   ├── CatalogExists
-│   ├── UserExists
-│   ├── GroupExists
-│   ├── RoleExists
-│   ├── NamespaceExists
-│   ├── TableExists
-│   └── ViewExists
+│   ├── RealmExists, MetalakeExists, CatalogExists, NamespaceExists, TableExists, ViewExists
+│   └── UserExists, GroupExists, RoleExists
 ├── Conflict                the request does not fit the present state
 │   ├── IllegalRealmMove
 │   ├── RealmNotActive
@@ -71,6 +54,7 @@ HeadgateError
 │   ├── Overloaded          too many requests at once
 │   ├── LeaseLost           another worker may have taken the job
 │   ├── WorkerEnded         a worker process ended before it answered
+│   ├── RequestTimedOut     the body of a request did not arrive in time
 │   └── Closed
 ├── PurgeUnfinished         a table is dropped, and its purge did not succeed at once
 └── OutcomeUnknown          applied or not: only reading can tell
@@ -144,6 +128,9 @@ class Unsupported(InvalidInput):
 
 class NotAuthenticated(HeadgateError):
     """Nobody knows who is asking."""
+
+    reason = "credentials"
+    """For the audit only: a response never tells it."""
 
 
 class Forbidden(HeadgateError):
@@ -382,6 +369,10 @@ class Overloaded(Unavailable):
 
 class LeaseLost(Unavailable):
     """A lease was not renewed in time, so another worker may have taken the job."""
+
+
+class RequestTimedOut(Unavailable):
+    """The body of a request did not arrive in time."""
 
 
 class WorkerEnded(Unavailable):

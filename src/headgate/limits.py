@@ -73,6 +73,10 @@ PORTAGE_AHEAD_MS_MAX = 60_000  # that the newest id of an export may be ahead of
 AUDIT_GATHER_SECONDS = 0.1  # what is decided within is written at once
 AUDIT_WAITING_MAX = 100_000  # decisions that are not written yet
 AUDIT_CLOSE_SECONDS = 3.0  # to write what is waiting
+LOGIN_PERIOD_SECONDS = 60.0  # in which refused logins of one kind are recorded by their number
+LOGIN_KINDS_MAX = 200  # that are told apart in it
+LOGIN_KINDS_PER_ADDRESS_MAX = 20
+LOGIN_NAME_CHARS_MAX = 128
 
 # Index
 PAGE_BYTES_MAX = 4_096
@@ -187,8 +191,12 @@ PASSWORD_CHARS_MIN = 8
 PASSWORD_CHARS_MAX = 1_024
 PASSWORDS_KNOWN_MAX = 10_000  # that were right
 PASSWORDS_WRONG_KNOWN_MAX = 1_000
-PASSWORDS_PER_USER_AT_ONCE_MAX = 4  # different ones: who sends more is guessing
-PASSWORDS_WAITING_MAX = 16  # of all users, to be verified: about a second
+PASSWORDS_AT_ONCE_MAX = 2  # that are verified, each by a process of its own
+PASSWORDS_PER_USER_AT_ONCE_MAX = 4  # different ones, from one address: more are guesses
+PASSWORDS_PER_ADDRESS_MAX = 32  # that wait to be verified: one or two seconds
+PASSWORDS_WAITING_MAX = 128  # the same of all addresses
+PASSWORDS_RANKS_KNOWN_MAX = 20_000  # of logins that were refused and may come again
+PASSWORDS_TRUSTED_MAX = 10_000  # names that lately logged in, with their addresses
 CALLERS_KNOWN_MAX = 10_000  # that were confirmed under the same head
 SECRETS_MAX = 2  # of one client: the old one lives until the new one is everywhere
 SIGNING_KEYS_MAX = 8
@@ -196,6 +204,8 @@ KEYS_RELOAD_SECONDS = 1.0  # at least between looks for keys of ours that are no
 EXPIRED_PER_COMMIT = 64  # revocations of tokens that have expired anyway
 TOKEN_CHARS_MAX = 16_384
 TOKENS_KNOWN_MAX = 4_096  # whose signature was verified
+TOKENS_AT_ONCE_MAX = 256  # others that are being verified: their keys may have to be fetched
+TOKENS_PER_ADDRESS_MAX = 64
 TOKEN_GROUPS_MAX = 1_000
 TOKEN_SECONDS = 3_600
 TOKEN_SECONDS_MAX = 366 * 86_400
@@ -257,10 +267,22 @@ PLANNING_PROCESSES_MAX = 64
 CONNECTIONS_MAX = 65_536  # of one process; how many requests are served is another matter
 BACKLOG_CONNECTIONS = 1_024
 IDLE_SECONDS = 120  # that a connection is kept; longer than balancers and clients keep theirs
+HEADER_SECONDS = 10  # for a request to arrive, without its body
+CONNECTION_LOOK_SECONDS = 2.0  # between looks at connections
+CONNECTION_LOOKS_MAX = 5  # at which a connection may owe a request
 REQUESTS_MAX = 512  # under way in one process
 REQUEST_SECONDS_MIN = 0.1
 REQUEST_SECONDS_MAX = 60.0
-BODY_SECONDS_MAX = 10.0  # for a body to arrive: meanwhile its request takes the place of another
+BODY_SECONDS_MAX = 10.0  # for a body to arrive
+BODY_CREDIT_BYTES = 64 << 10  # that a body is ahead of its lowest pace when it begins
+BODY_PACE_BYTES_MIN = 16 << 10  # a second: what brings nothing is given up after four
+BODY_LOOK_SECONDS = 1.0  # between looks for bodies that are too slow
+BODIES_AT_ONCE_MAX = 256  # that are read, of authenticated callers; then the slowest is ended
+BODIES_PER_ADDRESS_MAX = 64
+OPEN_BODIES_AT_ONCE_MAX = 128  # the same of requests whose caller is not authenticated
+OPEN_BODIES_PER_ADDRESS_MAX = 32
+ADDRESSES_KNOWN_MAX = 4_096  # of clients, with the networks that they belong to
+FORM_BYTES_MAX = 64 << 10  # of a request for a token, or to revoke one
 BODY_BYTES_MIN = 1_024  # a server that takes less is of no use
 BODY_BYTES_MAX = 4 << 20  # of a request that carries metadata: all of it lies in memory
 SHORT_BODY_BYTES_MAX = 1 << 20  # of all others
@@ -331,7 +353,12 @@ assert BATCH_BYTES_MAX > ROW_BYTES_MAX
 assert LEASE_MS > 2 * LEASE_RENEW_MS
 assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0
 assert BODY_BYTES_MIN < SHORT_BODY_BYTES_MAX < BODY_BYTES_MAX
+assert PASSWORDS_PER_USER_AT_ONCE_MAX < PASSWORDS_PER_ADDRESS_MAX < PASSWORDS_WAITING_MAX
+assert 2 * PASSWORDS_WAITING_MAX < REQUESTS_MAX  # each takes the place of a request
+assert CONNECTION_LOOK_SECONDS * CONNECTION_LOOKS_MAX == HEADER_SECONDS < IDLE_SECONDS
 assert BODY_SECONDS_MAX < REQUEST_SECONDS_MAX
+assert BODY_CREDIT_BYTES / BODY_PACE_BYTES_MIN < BODY_SECONDS_MAX
+assert FORM_BYTES_MAX > 2 * TOKEN_CHARS_MAX
 assert ENQUIRY_SECONDS < REQUEST_SECONDS_MAX
 assert REFERENCES_ASKED_BYTES_MAX * 3 < BODY_BYTES_MAX
 assert PORTAGE_PAGE_BYTES * 3 < BODY_BYTES_MAX

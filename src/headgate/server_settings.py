@@ -14,6 +14,7 @@ from headgate.catalog.lake import LakeOptions
 from headgate.catalog.nesting import SEPARATOR
 from headgate.catalog.polling import Polling
 from headgate.errors import BadRequest, BadSetting
+from headgate.http.addresses import networks_of
 from headgate.http.audit_file import AuditFile
 from headgate.http.front import FrontOptions
 from headgate.http.origins import hosts_of
@@ -55,17 +56,17 @@ def front_options(settings: Settings) -> FrontOptions:
         body_bytes_max=settings[server.HTTP_BODY_BYTES],
         is_polling=settings[authorization.VALIDATION] == "poll",
         hosts=hosts_of(settings[server.HTTP_HOST]),
+        proxies=networks_of(
+            listed(settings[server.HTTP_TRUSTED_PROXIES]), server.HTTP_TRUSTED_PROXIES.name
+        ),
     )
 
 
 def shown_configs(settings: Settings) -> dict[str, object]:
     """What Gravitino's clients and consoles are told of the settings, whoever they are."""
-    is_on = settings[authorization.AUTHORIZATION_ENABLED]
-    admins = settings[authorization.SERVICE_ADMINS]
     return {
-        "gravitino.authorization.enable": is_on,
+        "gravitino.authorization.enable": settings[authorization.AUTHORIZATION_ENABLED],
         "gravitino.schema.separator": settings[catalogs.SCHEMA_SEPARATOR],
-        **({"gravitino.authorization.serviceAdmins": admins} if is_on else {}),
     }
 
 

@@ -52,6 +52,35 @@ def test_decisions_are_recorded(tmp_path: Path, processes: str) -> None:
     assert "a-secret-of" not in file.read_text()
 
 
+def test_refused_logins_are_recorded(tmp_path: Path) -> None:
+    """Each kind once and then by its number: passwords, secrets and tokens, without any of them."""
+    methods = ("--set", "authentication.methods=basic,token")
+    with HeadgateServer(tmp_path, *GUARDED, *methods) as server:
+        with httpx.Client(base_url=server.url) as client:
+            wrong = [client.get(NAMESPACES, auth=("eve\n", "a-secret-of-eve")) for _ in range(3)]
+            bearer = {"authorization": "Bearer a-secret-of-adam"}
+            wrong += [client.get(NAMESPACES, headers=bearer), client.get(NAMESPACES)]
+            form = {
+                "grant_type": "client_credentials",
+                "client_id": "abel",
+                "client_secret": "a-secret-of-abel",
+            }
+            wrong.append(client.post("/iceberg/v1/oauth/tokens", data=form))
+        file = tmp_path / "data" / "audit.log"
+    assert [one.status_code for one in wrong] == [401] * 6
+    found = lines(file)
+
+    assert {one["action"] for one in found} == {"login"}
+    assert {one["address"] for one in found} == {"127.0.0.1"}
+    assert sorted((one["principal"], one["why"], one.get("times", 1)) for one in found) == [
+        ("", "credentials", 1),
+        ("abel", "unknown user", 1),
+        ("eve\\n", "unknown user", 1),
+        ("eve\\n", "unknown user", 2),
+    ]
+    assert "a-secret-of" not in file.read_text()
+
+
 def test_a_file_that_is_moved_away_is_made_anew(tmp_path: Path) -> None:
     """While the server runs: nothing is lost and nothing twice."""
     with HeadgateServer(tmp_path, *GUARDED) as server:

@@ -24,10 +24,12 @@ from headgate.http.problems import ICEBERG
 from headgate.http.request import JSON_CONTENT, Request, Response, decode, json_response
 from headgate.http.router import Parameter, Route, Surface
 from headgate.http.shared_measures import SharedMeasures
+from headgate.server.connections import ConnectionWatch
 from headgate.server.serving import serve
 
 REQUESTS_MAX = 8
 REQUEST_SECONDS_MAX = 1.0
+PATIENT_SECONDS = 20.0
 BODY_BYTES_MAX = 100_000
 
 
@@ -158,6 +160,8 @@ def load(shared: Path | None) -> Front:
     logs.set_up("info", "json", access=True)
     if os.environ.get("DEMO_CANNOT_OPEN"):
         raise errors.BadSetting("the demo cannot open", why="it was told so", fix="Do not tell")
+    if os.environ.get("DEMO_LOOK_SECONDS"):
+        return make_front(shared, FrontOptions(REQUESTS_MAX, PATIENT_SECONDS, BODY_BYTES_MAX))
     return make_front(shared)
 
 
@@ -167,6 +171,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args()
+    if seconds := os.environ.get("DEMO_LOOK_SECONDS"):
+        ConnectionWatch.seconds = float(seconds)
     logging.basicConfig(level=logging.INFO)
     try:
         serve(

@@ -80,7 +80,7 @@ def test_a_body_that_does_not_end_is_refused_when_time_is_up(server: DemoServer)
     sent = head("/iceberg/v1/commit/0", "content-length: 9", method="POST") + b"x"
 
     answer = exchange(server, sent)
-    assert b" 503 " in answer
+    assert b" 408 " in answer
     assert b"retry-after: 1" in answer
 
 

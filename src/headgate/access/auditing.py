@@ -23,6 +23,10 @@ class Decision(NamedTuple):
     """Why it was refused."""
     groups: tuple[str, ...] = ()
     """Those that the caller's token names."""
+    address: str = ""
+    """Of a refused login: where it came from."""
+    times: int = 1
+    """How often it happened."""
 
     @property
     def matters(self) -> bool:

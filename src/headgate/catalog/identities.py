@@ -83,7 +83,8 @@ class Identities:
             self._value, self._confirmed = value, {}
         key, proof = caller, caller.proof
         if isinstance(proof, PasswordProof):
-            key = caller._replace(proof=self._passwords.mark(caller.name, proof.digest))
+            mark = proof.mark or self._passwords.mark(caller.name, proof.digest)
+            key = caller._replace(proof=mark)
         known = self._confirmed.get(key)
         if known is not None:
             return known
@@ -98,16 +99,32 @@ class Identities:
         """The same for who has read nothing yet; one read of the database."""
         return await self.confirmed(caller, await current_value(self._kernel))
 
+    async def admitted(self, caller: Caller) -> Caller:
+        """The caller with its password verified, so that its request may take a place.
+
+        A password that is known costs nothing; another one is one more read of the database.
+        """
+        proof = caller.proof
+        assert isinstance(proof, PasswordProof), "others prove who they are by themselves"
+        mark = self._passwords.mark(caller.name, proof.digest)
+        caller = caller._replace(proof=proof._replace(mark=mark))
+        if caller._replace(proof=mark) not in self._confirmed:
+            await self.confirmed_now(caller)
+        return caller
+
     async def client(self, name: str, secret: str) -> Client:
         """The client with this secret; `NotAuthenticated` if there is none."""
         head = await current_head(self._kernel)
         known = await find_identity(head, name)
-        if known is not None and known.identity.enabled:
-            shown = hash_secret(secret)
-            for id, stored, _ in known.identity.secrets:
-                if hmac.compare_digest(stored, shown):
-                    return Client(name, known.identity.generation, id)
-        raise refused()
+        if known is None:
+            raise refused("unknown user")
+        if not known.identity.enabled:
+            raise refused("disabled user")
+        shown = hash_secret(secret)
+        for id, stored, _ in known.identity.secrets:
+            if hmac.compare_digest(stored, shown):
+                return Client(name, known.identity.generation, id)
+        raise refused("secret")
 
     async def _confirm(self, caller: Caller, value: int | None) -> Caller:
         head = await open_head(self._kernel.store, SYSTEM_REALM, value)
@@ -118,39 +135,41 @@ class Identities:
         elif isinstance(proof, TokenProof):
             await _check_token(head, known, proof)
         elif proof is not None:
-            raise refused()
+            raise refused("credentials")
         if known is None:
             return caller._replace(proof=None)
         if not known.identity.enabled:
-            raise refused()
+            raise refused("disabled user")
         kept = await groups_of(head, known.entry.id)
         groups = tuple(dict.fromkeys((*caller.groups, *kept)))
         return caller._replace(groups=groups, proof=None)
 
     async def _check_password(self, name: str, known: Known | None, proof: PasswordProof) -> None:
         id, stored = (known.identity.password_id, known.identity.password) if known else (0, "")
-        if not await self._passwords.is_right(name, id, stored, proof.digest):
-            raise refused()
+        if not await self._passwords.is_right(name, id, stored, proof.digest, proof.address):
+            raise refused("password" if known else "unknown user")
 
 
 async def _check_token(head: HeadView, known: Known | None, proof: TokenProof) -> None:
     """Refuse a token that was revoked, or whose key, secret or user was taken away."""
     if known is None or known.identity.generation != proof.generation:
-        raise refused()
+        raise refused("unknown user" if known is None else "revoked token")
     if proof.credential and proof.credential not in {id for id, *_ in known.identity.secrets}:
-        raise refused()
+        raise refused("revoked token")
     if await head.index(KEYS).get(id_bytes(proof.key)) is None:
-        raise refused()
+        raise refused("revoked token")
     if await head.index(REVOKED).get(proof.session) is not None:
-        raise refused()
+        raise refused("revoked token")
 
 
-def refused() -> NotAuthenticated:
-    """The same for all reasons: who guesses learns nothing from it."""
-    return NotAuthenticated(
+def refused(reason: str) -> NotAuthenticated:
+    """The same for all reasons but in the audit: a guess learns nothing from it."""
+    error = NotAuthenticated(
         "Not authorized: the credentials are not valid",
         fix="Check the user and its password, or get a new token",
     )
+    error.reason = reason
+    return error
 
 
 def hash_secret(secret: str) -> bytes:

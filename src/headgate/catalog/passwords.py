@@ -2,17 +2,17 @@
 
 import asyncio
 import hashlib
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 
+from headgate.catalog.password_queue import Login, PasswordQueue, Turn
 from headgate.catalog.ports import Workers
 from headgate.catalog.proofs import digest_of
 from headgate.error_copies import for_another_caller
-from headgate.errors import BadRequest, HeadgateError, Overloaded
+from headgate.errors import BadRequest, HeadgateError
 from headgate.limits import (
     PASSWORD_CHARS_MAX,
     PASSWORD_CHARS_MIN,
     PASSWORDS_KNOWN_MAX,
-    PASSWORDS_PER_USER_AT_ONCE_MAX,
     PASSWORDS_WRONG_KNOWN_MAX,
 )
 from headgate.workers.pool import module
@@ -40,9 +40,7 @@ class Passwords:
         self._right: OrderedDict[Key, None] = OrderedDict()
         self._wrong: OrderedDict[Key, None] = OrderedDict()
         self._verifying: dict[Key, asyncio.Task[bool]] = {}
-        self._guesses: Counter[str] = Counter()
-        """How many passwords of each name are being verified, whether there is such a user or
-        not: who guesses at one hinders no other, and learns nothing from being sent away."""
+        self._queue = PasswordQueue()
 
     def mark(self, name: str, digest: bytes) -> bytes:
         """What a user's password is remembered by: of no use to anybody but this process."""
@@ -54,42 +52,39 @@ class Passwords:
         [stored] = await self._workers.run_all("hash", digest_of(password))
         return stored.decode()
 
-    async def is_right(self, name: str, credential: int, stored: str, digest: bytes) -> bool:
+    async def is_right(
+        self, name: str, credential: int, stored: str, digest: bytes, address: str = ""
+    ) -> bool:
         """Whether this is the password of a credential. One that has no hash takes as long.
 
-        `Overloaded` if too many others of this name, or of all, are being verified.
+        `Overloaded` if too many others of this name, of this address or of all come first.
         """
         key = credential, self.mark(name, digest)
         for known in (self._right, self._wrong):
             if key in known:
                 known.move_to_end(key)
                 return known is self._right
-        task = self._verifying.get(key) or self._begin(name, key, stored, digest)
+        task = self._verifying.get(key) or self._begin(Login(address, name), key, stored, digest)
         try:
             return await asyncio.shield(task)  # others may wait for it too
         except HeadgateError as error:
             raise for_another_caller(error) from error
 
-    def _begin(self, name: str, key: Key, stored: str, digest: bytes) -> asyncio.Task[bool]:
-        if self._guesses[name] >= PASSWORDS_PER_USER_AT_ONCE_MAX:
-            raise Overloaded(
-                "The password was not verified",
-                why="too many others of this user are being verified",
-                fix="Try again later",
-            )
-        self._guesses[name] += 1
-        task = asyncio.create_task(self._verify(key, stored, digest))
+    def _begin(self, login: Login, key: Key, stored: str, digest: bytes) -> asyncio.Task[bool]:
+        turn = self._queue.enter(login, key[1])
+        task = asyncio.create_task(self._verify(turn, key, stored, digest))
         self._verifying[key] = task
-        task.add_done_callback(lambda _: self._end(name, key))
+        task.add_done_callback(lambda _: self._end(turn, key))
         return task
 
-    def _end(self, name: str, key: Key) -> None:
-        del self._verifying[key]
-        self._guesses[name] -= 1
-        if not self._guesses[name]:
-            del self._guesses[name]
+    def _end(self, turn: Turn, key: Key) -> None:
+        task = self._verifying.pop(key)
+        if not task.cancelled():
+            task.exception()  # nobody may be there any more to be told
+        self._queue.leave(turn)
 
-    async def _verify(self, key: Key, stored: str, digest: bytes) -> bool:
+    async def _verify(self, turn: Turn, key: Key, stored: str, digest: bytes) -> bool:
+        await turn.come
         hash = (stored or _NO_HASH).encode()
         [answer] = await self._workers.run_all("verify", hash, digest)
         is_right = answer == YES and bool(stored)
@@ -97,6 +92,8 @@ class Passwords:
         known[key] = None
         if len(known) > (PASSWORDS_KNOWN_MAX if is_right else PASSWORDS_WRONG_KNOWN_MAX):
             known.popitem(last=False)
+        if is_right:
+            self._queue.succeeded(turn.login)
         return is_right
 
 

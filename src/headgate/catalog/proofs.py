@@ -10,6 +10,10 @@ class PasswordProof(NamedTuple):
     """A password, as a digest: nothing that is handed on tells it."""
 
     digest: bytes
+    address: str = ""
+    """Where it came from: addresses take turns to have theirs verified."""
+    mark: bytes = b""
+    """What it is remembered by; empty if it was not looked for yet."""
 
     def __repr__(self) -> str:
         return "PasswordProof(***)"

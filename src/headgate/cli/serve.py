@@ -29,6 +29,7 @@ from headgate.server_settings import (
     check_endpoints,
     check_public_url,
     check_warehouse,
+    front_options,
     lake_options,
 )
 from headgate.settings import catalogs, server, store
@@ -125,6 +126,7 @@ def check_settings(settings: Settings) -> None:
         check_warehouse(settings)
     check_catalog_places(settings)
     check_public_url(settings)
+    front_options(settings)
     check_authentication(settings)
     check_extensions(settings)
     job_terms(settings)

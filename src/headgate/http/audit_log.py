@@ -45,6 +45,8 @@ class AuditLine(msgspec.Struct, frozen=True, omit_defaults=True):
     allowed: bool
     why: str = ""
     groups: tuple[str, ...] = ()
+    address: str = ""
+    times: int = 1
 
 
 class AuditLog:

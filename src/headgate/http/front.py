@@ -8,17 +8,25 @@ import asyncio
 import itertools
 import logging
 import re
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Self, cast
 
 import msgspec
 
 from headgate.clock import Clock
-from headgate.errors import BadRequest, HeadgateError, OutcomeUnknown, Unavailable
+from headgate.errors import (
+    HeadgateError,
+    NotAuthenticated,
+    OutcomeUnknown,
+    RequestTimedOut,
+    Unavailable,
+)
 from headgate.http import refusals
 from headgate.http.access_log import AccessLog, Exchange
+from headgate.http.addresses import Networks, client_address
 from headgate.http.admission import Admission
+from headgate.http.bodies import BodyReader
 from headgate.http.cache_measures import cache_samples
 from headgate.http.compression import (
     CompressedBodies,
@@ -29,8 +37,9 @@ from headgate.http.database_reads import count_reads
 from headgate.http.long_bodies import LongBody
 from headgate.http.measures import Measures, Samples
 from headgate.http.origins import allowed_host, same_origin
-from headgate.http.request import Request, Response, headers_by_name
-from headgate.http.router import Match, Route, Router, Surface, Unmatched
+from headgate.http.request import Message, Receive, Request, Response, headers_by_name
+from headgate.http.router import CredentialUse, Match, Route, Router, Surface, Unmatched
+from headgate.http.sending import Send, joined, send_answer
 from headgate.http.standing import READING, Answer, StandingAnswers
 from headgate.limits import (
     BODY_BYTES_MAX,
@@ -39,7 +48,6 @@ from headgate.limits import (
     COMPRESSED_ANSWERS_BYTES,
     REQUEST_SECONDS_MAX,
     REQUESTS_MAX,
-    SENT_AT_ONCE_BYTES,
     STANDING_SECONDS,
 )
 
@@ -47,11 +55,9 @@ UNMATCHED = "unmatched"
 HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 CONFIRMED = frozenset({401, 403, 404, 409})
 """Refusals that may be of yesterday."""
+CLOSE = ("connection", "close")
 GOOD_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 Opening = Callable[[], AbstractAsyncContextManager[Sequence[Surface]]]
 """Opens what the handlers work with, and closes it at the end."""
 
@@ -68,6 +74,8 @@ class FrontOptions(msgspec.Struct, frozen=True):
     body_seconds_max: float = BODY_SECONDS_MAX
     hosts: frozenset[str] = frozenset()
     """The only ones that a request may name as its host, without ports; empty means any."""
+    proxies: Networks = ()
+    """That are believed where requests come from."""
     is_polling: bool = False
     """Whether what is read may be late: then nobody is refused before the database was asked."""
 
@@ -92,9 +100,12 @@ class Front:
         self._options = options
         self._respond = self._handle_late if options.is_polling else self._handle
         self._admission = Admission(options.requests_max, options.request_seconds_max, clock)
+        self._bodies = BodyReader(min(options.body_seconds_max, options.request_seconds_max), clock)
         self._log = AccessLog()
         self._compressed = CompressedBodies(COMPRESSED_ANSWERS_BYTES)
         self._standing = StandingAnswers()
+        self.clients: set[tuple[str, str] | None] = set()
+        """Host and port of each that has a request under way."""
         self._router = Router(())
         self._loop: asyncio.AbstractEventLoop | None = None
         """Kept, because asking for it is a system call before Python 3.12."""
@@ -109,12 +120,15 @@ class Front:
 
     async def __aexit__(self, *_: object) -> None:
         self._admission.close()
+        self._bodies.close()
         self._log.write()
         await self._opened.aclose()
 
     def _samples(self) -> Samples:
         return {
             "headgate_http_requests_in_flight": self._admission.count,
+            "headgate_http_bodies_in_flight": self._bodies.count,
+            "headgate_http_bodies_ended_total": self._bodies.ended,
             **cache_samples("compressed", self._compressed.statistics),
             **cache_samples("standing", self._standing.statistics),
         }
@@ -122,6 +136,7 @@ class Front:
     def hurry(self) -> None:
         """End all requests under way now, because the server has no more time for them."""
         self._admission.stop()
+        self._bodies.stop()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serve one request, or open and close with the server."""
@@ -133,12 +148,17 @@ class Front:
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         began = self._clock.seconds()
         reads = count_reads()
-        id = self._request_id(scope["headers"])
-        answer = await self._standing.find(scope, began)
-        if answer is None:
-            answer = await self._answer(scope, receive, id)
-            self._standing.keep(scope, answer, began)
-        await _send(answer, id, send)
+        client = scope.get("client")
+        self.clients.add(client)
+        try:
+            id = self._request_id(scope["headers"])
+            answer = await self._standing.find(scope, began)
+            if answer is None:
+                answer = await self._answer(scope, receive, id)
+                self._standing.keep(scope, answer, began)
+            await send_answer(answer, id, send)
+        finally:
+            self.clients.discard(client)
         seconds = self._clock.seconds() - began
         self._measures.count(answer.route, answer.template, answer.status, seconds, reads.count)
         if self._log.wanted and not (answer.route and answer.route.probe):
@@ -147,6 +167,9 @@ class Front:
     async def _answer(self, scope: Message, receive: Receive, id: str) -> Answer:
         """Find out who answers, and what."""
         request = _request(scope, id)
+        if self._options.proxies:
+            forwarded = request.headers.get("x-forwarded-for", "")
+            request.address = client_address(request.address, forwarded, self._options.proxies)
         match = self._router.match(request.method, request.path)
         refusal = self._refusal(scope, request)
         if refusal is not None:
@@ -203,17 +226,24 @@ class Front:
         return next(self._request_ids)
 
     async def _admit(self, match: Match, request: Request, receive: Receive) -> Response:
-        """Serve a request within the limits, or say why not. Probes are always let in."""
+        """Serve a request within the limits, or say why not. Probes are always let in.
+
+        A place is taken once the caller is authenticated and the body is there.
+        """
         if match.route.probe:
-            return await self._respond(match, request, receive)
+            return await self._respond(match, request)
+        refusal = (
+            self._too_many(match, request)
+            or await self._prepare(match, request, receive)
+            or self._too_many(match, request)
+        )
+        if refusal is not None:
+            return refusal
         admission = self._admission
-        if admission.full:
-            self._measures.refused += 1
-            return match.surface.dialect.answer(refusals.too_many(admission.count))
         task = cast("asyncio.Task[Any]", asyncio.current_task(self._loop))
         admission.enter(task)
         try:
-            return await self._respond(match, request, receive)
+            return await self._respond(match, request)
         except asyncio.CancelledError:
             if not admission.was_late(task):
                 raise
@@ -221,54 +251,67 @@ class Front:
         finally:
             admission.leave(task)
 
-    async def _handle_late(self, match: Match, request: Request, receive: Receive) -> Response:
+    def _too_many(self, match: Match, request: Request) -> Response | None:
+        """The response if all places are taken."""
+        if not self._admission.full:
+            return None
+        self._measures.refused += 1
+        response = match.surface.dialect.answer(refusals.too_many(self._admission.count))
+        if request.has_body and not request.body:  # what is not read would have to be
+            response.headers.append(CLOSE)
+        return response
+
+    async def _prepare(self, match: Match, request: Request, receive: Receive) -> Response | None:
+        """Authenticate the caller, then read the body; the response if either is refused."""
+        try:
+            await match.authenticate(request)
+            if request.has_body:
+                limit = min(self._options.body_bytes_max, match.route.body_bytes_max)
+                is_known = match.route.credentials is CredentialUse.REQUIRED
+                request.body = await self._bodies.read(request, receive, limit, is_known=is_known)
+        except Exception as error:  # noqa: BLE001  whatever it is, it is answered
+            return self._failed(match, request, error)
+        return None
+
+    async def _handle_late(self, match: Match, request: Request) -> Response:
         """Answer a read by what was polled; if that refuses it, by what the database says now."""
         is_read = request.method in READING and not match.route.writes
-        request.is_fresh = not is_read or _has_body(request)
-        response = await self._handle(match, request, receive)
+        request.is_fresh = not is_read or request.has_body
+        response = await self._handle(match, request)
         if request.is_fresh or response.status not in CONFIRMED:
             return response
         request.is_fresh = True
-        return await self._handle(match, request, receive)
+        return await self._handle(match, request)
 
-    async def _handle(self, match: Match, request: Request, receive: Receive) -> Response:
-        dialect = match.surface.dialect
+    async def _handle(self, match: Match, request: Request) -> Response:
         try:
-            await match.authenticate(request)
-            if _has_body(request):
-                limit = min(self._options.body_bytes_max, match.route.body_bytes_max)
-                request.body = await self._read_body(request, receive, limit)
             return await match.route.handler(match.surface.services, request)
-        except HeadgateError as error:
-            response = dialect.answer(error)
-            if response.status >= 500:
-                logger.warning("%s failed: %s", match.route.operation, error, extra=_about(request))
-            return response
-        except Exception:
-            logger.exception("%s failed unexpectedly", match.route.operation, extra=_about(request))
-            return dialect.say(
-                dialect.unexpected,
-                f"Headgate failed unexpectedly. Its log says more about request {request.id}",
-            )
+        except Exception as error:  # noqa: BLE001  whatever it is, it is answered
+            return self._failed(match, request, error)
 
-    async def _read_body(self, request: Request, receive: Receive, limit: int) -> bytes:
-        """The whole body, if it comes in time: until then it takes the place of another request."""
-        seconds = self._options.body_seconds_max
-        try:
-            async with asyncio.timeout(seconds):
-                return await _read_body(request, receive, limit)
-        except TimeoutError:
-            raise BadRequest(
-                "the body did not arrive",
-                why=f"it was not complete after {seconds:g} s",
-                fix="Send it at once",
-            ) from None
+    def _failed(self, match: Match, request: Request, error: Exception) -> Response:
+        """The response to a request that failed like this; failures of the server are logged."""
+        dialect, operation = match.surface.dialect, match.route.operation
+        if isinstance(error, HeadgateError):
+            if isinstance(error, NotAuthenticated) and request.is_fresh:
+                match.surface.refused(request, error)
+            response = dialect.answer(error)
+            if isinstance(error, RequestTimedOut):
+                response.headers.append(CLOSE)
+            if response.status >= 500:
+                logger.warning("%s failed: %s", operation, error, extra=_about(request))
+            return response
+        logger.error("%s failed unexpectedly", operation, exc_info=error, extra=_about(request))
+        return dialect.say(
+            dialect.unexpected,
+            f"Headgate failed unexpectedly. Its log says more about request {request.id}",
+        )
 
     def _late(self, match: Match, request: Request) -> HeadgateError:
         seconds = self._options.request_seconds_max
         what = f"{match.route.operation} was given up"
         logger.warning("%s after at most %g s", what, seconds, extra=_about(request))
-        if match.route.writes and (request.body or not _has_body(request)):
+        if match.route.writes:
             return OutcomeUnknown(
                 what, why="its time was up", fix="Read what it was to change before trying again"
             )
@@ -276,7 +319,7 @@ class Front:
 
     async def _ready(self, response: Response, request: Request) -> bytes | LongBody:
         """The body as it is sent, compressed if that is asked for and worth it."""
-        body = _body(response.body)
+        body = joined(response.body)
         if len(body) <= COMPRESS_ANSWERS_ABOVE_BYTES:
             return body
         if any(name.lower() == "content-encoding" for name, _ in response.headers):
@@ -306,43 +349,15 @@ class Front:
 
 def _request(scope: Message, id: str) -> Request:
     """The request, its body not yet read. What is not ASCII is refused, and logged escaped."""
+    client = scope.get("client")
     return Request(
         scope["method"],
         scope["raw_path"].decode("ascii", "backslashreplace"),
         raw_query=scope["query_string"].decode("ascii", "backslashreplace"),
         headers=headers_by_name(scope["headers"]),
         id=id,
+        address=client[0] if client else "",
     )
-
-
-def _has_body(request: Request) -> bool:
-    headers = request.headers
-    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-
-
-async def _read_body(request: Request, receive: Receive, limit: int) -> bytes:
-    """The whole body. Of one that is too large some more is read, and thrown away: a client
-    that is still sending when the connection ends would never see our answer."""
-    length = request.headers.get("content-length", "")
-    too_large = length.isdecimal() and int(length) > limit
-    chunks: list[bytes] = []
-    total = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise BadRequest("the request is not complete", why="the client went away")
-        chunk = message.get("body", b"")
-        total += len(chunk)
-        if too_large or total > limit:
-            too_large = True
-            chunks.clear()
-        else:
-            chunks.append(chunk)
-        if not message.get("more_body", False) or total > 2 * limit:
-            break
-    if too_large:
-        raise refusals.too_large(limit)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def _unmatched(match: Unmatched, request: Request) -> Response:
@@ -366,28 +381,6 @@ def _stands(route: Route, response: Response) -> bool:
     if not route.stands or response.status >= 400:
         return False
     return all(name.lower() != "cache-control" for name, _ in response.headers)
-
-
-async def _send(answer: Answer, id: str, send: Send) -> None:
-    headers = [*answer.headers, (b"x-request-id", id.encode())]
-    body = answer.body
-    start: Message = {"type": "http.response.start", "status": answer.status, "headers": headers}
-    if len(body) > SENT_AT_ONCE_BYTES:
-        headers.append((b"content-length", str(len(body)).encode()))
-        await send(start)
-        for piece in (LongBody([body]) if isinstance(body, bytes) else body).pieces():
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await asyncio.sleep(0)  # a server that takes it at once lets nobody else have a turn
-        body = b""
-    else:
-        await send(start)
-    await send({"type": "http.response.body", "body": body})
-
-
-def _body(given: bytes | list[bytes]) -> bytes | LongBody:
-    if isinstance(given, bytes):
-        return given
-    return LongBody(given) if sum(map(len, given)) > SENT_AT_ONCE_BYTES else b"".join(given)
 
 
 def _about(request: Request) -> dict[str, object]:

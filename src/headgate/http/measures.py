@@ -32,6 +32,8 @@ FAMILIES = {
     "headgate_http_requests_total": Family("counter", "Requests answered."),
     "headgate_http_request_seconds": Family("histogram", "From the request's head to its answer."),
     "headgate_http_requests_in_flight": Family("gauge", "Requests under way."),
+    "headgate_http_bodies_in_flight": Family("gauge", "Bodies of requests that are being read."),
+    "headgate_http_bodies_ended_total": Family("counter", "Bodies that were too slow."),
     "headgate_http_requests_refused_total": Family("counter", "Requests sent away: too many."),
     "headgate_request_database_reads": Family("histogram", "Database reads of one request."),
     "headgate_database_reads_total": Family("counter", "Database reads, of requests or not."),

@@ -176,6 +176,7 @@ ICEBERG = Dialect(
         errors.StorageUnavailable: Problem(503, "ServiceUnavailableException", retry=True),
         errors.LeaseLost: Problem(503, "ServiceUnavailableException", retry=True),
         errors.WorkerEnded: Problem(503, "ServiceUnavailableException", retry=True),
+        errors.RequestTimedOut: Problem(408, "RequestTimeoutException", retry=True),
         errors.Closed: Problem(503, "ServiceUnavailableException", retry=True),
         errors.Overloaded: Problem(429, "TooManyRequestsException", retry=True),
         errors.PurgeUnfinished: Problem(500, "ServiceFailureException"),  # Java repeats a 503
@@ -203,6 +204,7 @@ _STATUSES: dict[type[HeadgateError], tuple[int, bool]] = {
     errors.LogCut: (410, False),
     errors.Unavailable: (503, True),
     errors.Overloaded: (429, True),
+    errors.RequestTimedOut: (408, True),
     errors.PurgeUnfinished: (500, False),
 }
 

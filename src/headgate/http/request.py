@@ -1,7 +1,7 @@
 """What a handler gets and gives: requests, responses, and JSON bodies in both directions."""
 
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Hashable, Iterable, MutableMapping, Sequence
+from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote_plus
 
 import msgspec
@@ -11,6 +11,8 @@ from headgate.errors import BadRequest
 from headgate.limits import QUERY_PARAMETERS_MAX
 
 T = TypeVar("T")
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
 
 
 class Ground(Protocol):
@@ -34,6 +36,8 @@ class Request(msgspec.Struct, eq=False):
     """By lower-case name; a header that came more than once is joined with commas."""
     body: bytes = b""
     id: str = ""
+    address: str = ""
+    """Of the peer that the connection came from: a proxy's, if there is one."""
     caller: Caller = ANYBODY
     """As its credentials say; what they prove is compared with the stored identities later."""
     expires_ms: int | None = None
@@ -47,6 +51,12 @@ class Request(msgspec.Struct, eq=False):
 
     def __repr__(self) -> str:
         return f"Request({self.method} {self.path})"  # headers and bodies have secrets
+
+    @property
+    def has_body(self) -> bool:
+        """Whether its headers announce a body."""
+        headers = self.headers
+        return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
     @property
     def principal(self) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from headgate.access.rules import Rule
 from headgate.catalog.calls import Caller
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, NotAuthenticated
 from headgate.http.problems import Dialect
 from headgate.http.request import Request, Response
 from headgate.limits import PATH_KNOWN_CHARS_MAX, PATHS_KNOWN_MAX, SHORT_BODY_BYTES_MAX
@@ -20,6 +20,8 @@ Handler = Callable[[Any, Request], Awaitable[Response]]
 """Called with the services of its surface."""
 Authenticate = Callable[[Request], Awaitable[Caller]]
 """Returns the caller that the headers of a request name, or raises `NotAuthenticated`."""
+Refused = Callable[[Request, NotAuthenticated], None]
+"""Records that a request was refused because its caller is not authenticated."""
 
 
 class CredentialUse(Enum):
@@ -28,6 +30,8 @@ class CredentialUse(Enum):
     REQUIRED = "required"
     OPTIONAL = "optional"
     """A request without any is anonymous."""
+    OFFERED = "offered"
+    """The same; one that cannot be read or has expired counts as none."""
     UNREAD = "unread"
     """The answer does not depend on the caller, or the handler reads them itself."""
 
@@ -89,6 +93,10 @@ class Route(msgspec.Struct, frozen=True, eq=False):
         return tuple(part[1:-1] for part in self.template.split("/") if part[:1] == "{")
 
 
+def unrecorded(_request: Request, _error: NotAuthenticated) -> None:
+    """Record nothing of a refused login."""
+
+
 class Surface(NamedTuple):
     """One protocol: where it is, its routes, what they work with, and how it says no."""
 
@@ -99,6 +107,7 @@ class Surface(NamedTuple):
     dialect: Dialect
     authenticate: Authenticate | None = None
     """None if callers are not told apart."""
+    refused: Refused = unrecorded
 
 
 class Match(NamedTuple):
@@ -113,9 +122,14 @@ class Match(NamedTuple):
         use = self.route.credentials
         if self.surface.authenticate is None or use is CredentialUse.UNREAD:
             return
-        if use is CredentialUse.OPTIONAL and "authorization" not in request.headers:
+        is_optional = use is not CredentialUse.REQUIRED
+        if is_optional and "authorization" not in request.headers:
             return
-        request.caller = await self.surface.authenticate(request)
+        try:
+            request.caller = await self.surface.authenticate(request)
+        except NotAuthenticated:
+            if use is not CredentialUse.OFFERED:
+                raise
 
 
 class Unmatched(NamedTuple):

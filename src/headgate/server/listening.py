@@ -2,10 +2,11 @@
 
 import errno
 import socket
+import sys
 from typing import Any
 
 from headgate.errors import BadSetting
-from headgate.limits import BACKLOG_CONNECTIONS, PORT_MAX
+from headgate.limits import BACKLOG_CONNECTIONS, IDLE_SECONDS, PORT_MAX
 
 TAKEN = "another program listens there"
 
@@ -82,6 +83,8 @@ def _bind(host: str, address: Address, *, shared: bool) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if shared:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if sys.platform == "linux":  # for its connections: an answer that is not taken
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, IDLE_SECONDS * 1000)
         listener.setblocking(False)
         listener.bind(place)
         listener.listen(BACKLOG_CONNECTIONS)

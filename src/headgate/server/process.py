@@ -8,7 +8,7 @@ import resource
 import signal
 import socket
 import threading
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from contextlib import suppress
 from typing import Any, Protocol, Self
 
@@ -25,8 +25,10 @@ from headgate.limits import (
     CONNECTIONS_MAX,
     FINISH_SECONDS,
     GIVE_UP_SECONDS,
+    HEADER_SECONDS,
     IDLE_SECONDS,
 )
+from headgate.server.connections import ConnectionWatch, Peer, can_watch
 from headgate.server.listening import Place
 
 COLLECTIONS_BEFORE_FULL = 100  # of the middle generation; Python's own number is 10
@@ -41,6 +43,11 @@ logger = logging.getLogger(__name__)
 
 class Application(Protocol):
     """An ASGI application that is opened and closed."""
+
+    @property
+    def clients(self) -> Collection[Peer | None]:
+        """Host and port of each that has a request under way."""
+        ...
 
     async def __aenter__(self) -> Self: ...
 
@@ -59,6 +66,8 @@ class GranianServer(Server):
     """Granian in this process and on our own socket."""
 
     def __init__(self, application: Application, listener: socket.socket) -> None:
+        # Its timeout is for the rest between two requests too: see `ConnectionWatch`.
+        seconds = IDLE_SECONDS if can_watch() else HEADER_SECONDS
         super().__init__(
             application,
             interface=Interfaces.ASGINL,
@@ -66,7 +75,7 @@ class GranianServer(Server):
             websockets=False,
             backlog=BACKLOG_CONNECTIONS,
             backpressure=CONNECTIONS_MAX,
-            http1_settings=HTTP1Settings(header_read_timeout=IDLE_SECONDS * 1000),
+            http1_settings=HTTP1Settings(header_read_timeout=seconds * 1000),
             log_enabled=False,
         )
         self._listener = listener
@@ -181,9 +190,11 @@ async def _serve(
         server = GranianServer(application, listener)
         serving = asyncio.create_task(server.serve())
         announcing = asyncio.create_task(_announce(listener.family, place, ready))
+        watching = asyncio.create_task(_watch(application, place[1]))
         told = asyncio.create_task(stopping.wait())
         await asyncio.wait({serving, told}, return_when=asyncio.FIRST_COMPLETED)
         announcing.cancel()
+        watching.cancel()
         told.cancel()
         if serving.done():
             raise Unavailable(
@@ -206,6 +217,20 @@ async def _announce(family: int, place: Place, ready: Callable[[], None]) -> Non
         await loop.sock_sendall(caller, request)
         await loop.sock_recv(caller, 1)
     ready()
+
+
+async def _watch(application: Application, port: int) -> None:
+    """Close connections that do not send requests in time, until cancelled."""
+    if not can_watch():
+        return
+    open_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = open_files == resource.RLIM_INFINITY
+    watch = ConnectionWatch(
+        port,
+        lambda: [peer for peer in application.clients if peer],
+        connections_max=(CONNECTIONS_MAX if unlimited else min(open_files, CONNECTIONS_MAX)) // 2,
+    )
+    await watch.watch()
 
 
 async def _stop(

@@ -36,6 +36,15 @@ HTTP_PUBLIC_URL = Setting(
     "is called, as https://lake.example.com.",
     url=True,
 )
+HTTP_TRUSTED_PROXIES = Setting(
+    name="http.trusted-proxies",
+    type=str,
+    default="",
+    default_help="none",
+    help="The addresses or networks of proxies in front of the server, separated by commas. "
+    "Limits per address are for the clients that these name in `X-Forwarded-For`; the header is "
+    "not read if it comes from elsewhere.",
+)
 HTTP_PORT = Setting(
     name="http.port",
     type=int,

@@ -80,6 +80,7 @@ from headgate.settings.server import (
     HTTP_PUBLIC_URL,
     HTTP_REQUEST_SECONDS,
     HTTP_REQUESTS_MAX,
+    HTTP_TRUSTED_PROXIES,
     LOG_ACCESS,
     LOG_CHECKPOINT_FILE,
     LOG_CHECKPOINT_SECONDS,
@@ -121,6 +122,7 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
     "Server": (
         HTTP_HOST,
         HTTP_PUBLIC_URL,
+        HTTP_TRUSTED_PROXIES,
         HTTP_PORT,
         HTTP_PROCESSES,
         HTTP_REQUESTS_MAX,

@@ -31,6 +31,10 @@ def test_such_a_directory_will_do_if_tables_lie_elsewhere(tmp_path: Path) -> Non
     ("setting", "words"),
     [
         ("s3.endpoint=ftp://host", "setting 's3.endpoint' cannot be used: it is not of the form"),
+        (
+            "http.trusted-proxies=10.0.0.1,lake",
+            "setting 'http.trusted-proxies' cannot be used: 'lake' does not appear to be",
+        ),
         ("http.public-url=lake", "setting 'http.public-url' cannot be used: it is not of the form"),
         ("catalogs.warehouse=a", "tables cannot lie in a: "),
         ("catalogs.allowed-locations=/a,ftp://b/c", "tables cannot lie in ftp://b/c: "),

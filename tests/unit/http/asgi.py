@@ -2,7 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from headgate.http.front import Front, Message
+from headgate.http.front import Front
+from headgate.http.request import Message
 
 
 class Answer(NamedTuple):
@@ -13,7 +14,13 @@ class Answer(NamedTuple):
 
 
 async def ask(
-    front: Front, method: str, target: str, *body: bytes, cut: bool = False, **headers: str
+    front: Front,
+    method: str,
+    target: str,
+    *body: bytes,
+    cut: bool = False,
+    client: str = "",
+    **headers: str,
 ) -> Answer:
     """Send a request, its body in these pieces, and then go away if it is `cut`."""
     path, _, query = target.partition("?")
@@ -25,6 +32,7 @@ async def ask(
         "method": method,
         "raw_path": path.encode(),
         "query_string": query.encode(),
+        "client": (client, "1") if client else None,
         "headers": [(name.encode(), value.encode()) for name, value in named.items()],
     }
     pieces = [

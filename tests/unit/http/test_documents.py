@@ -11,7 +11,7 @@ from headgate.http.management.routes import ROUTES as MANAGEMENT_ROUTES
 from headgate.http.openapi import openapi_document
 from headgate.http.problems import ICEBERG, PLAIN
 from headgate.http.router import Surface
-from headgate.limits import BODY_BYTES_MAX, SHORT_BODY_BYTES_MAX
+from headgate.limits import BODY_BYTES_MAX, FORM_BYTES_MAX, SHORT_BODY_BYTES_MAX
 
 ICEBERG_DOCUMENT: Any = openapi_document(
     Surface("/iceberg", ICEBERG_ROUTES, None, ICEBERG), title="T", version="1"
@@ -115,4 +115,4 @@ def test_only_what_carries_metadata_may_be_long() -> None:
     others = {route.body_bytes_max for route in (*ICEBERG_ROUTES, *MANAGEMENT_ROUTES)}
 
     assert long == {"updateTable", "commitTransaction", "createTable", "createView", "replaceView"}
-    assert others == {SHORT_BODY_BYTES_MAX, BODY_BYTES_MAX}
+    assert others == {FORM_BYTES_MAX, SHORT_BODY_BYTES_MAX, BODY_BYTES_MAX}

@@ -13,11 +13,11 @@ import zstandard
 from headgate import errors
 from headgate.clock import SystemClock
 from headgate.http.compression import compress_now
-from headgate.http.front import Front, FrontOptions, Message
+from headgate.http.front import Front, FrontOptions
 from headgate.http.measures import Measures
 from headgate.http.origins import hosts_of
 from headgate.http.problems import ICEBERG, PLAIN
-from headgate.http.request import Request, Response
+from headgate.http.request import Message, Request, Response
 from headgate.http.router import Route, Surface
 from tests.unit.http.asgi import ask
 
@@ -109,7 +109,12 @@ async def test_a_request_without_a_body_is_not_waited_for() -> None:
     assert [request.body for request in service.requests] == [b"", b"", b"abc"]
     assert service.requests[0].query == {"q": ["1"]}
     assert nothing.body == b"hello"
-    assert nothing.headers == {"ETag": "1", "x-request-id": "000000000000000a-1"}
+    assert nothing.headers == {
+        "ETag": "1",
+        "x-content-type-options": "nosniff",
+        "server": "http",
+        "x-request-id": "000000000000000a-1",
+    }
 
 
 async def test_a_body_over_the_limit_never_reaches_the_handler() -> None:
@@ -205,7 +210,8 @@ async def test_a_body_that_does_not_arrive_gives_its_place_back() -> None:
         await front({**scope, "headers": [(b"content-length", b"5")]}, receive, send)
         after = await ask(front, "POST", "/s/a/x", b"abc")
 
-    assert sent[0]["status"] == 400
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]
     assert json.loads(sent[1]["body"])["error"]["message"] == (
         "the body did not arrive: it was not complete after 0.1 s. Send it at once"
     )

@@ -6,12 +6,15 @@ from contextlib import asynccontextmanager
 from headgate.catalog.calls import Caller
 from headgate.clock import SystemClock
 from headgate.errors import NotAuthenticated
-from headgate.http.front import Front
+from headgate.http.addresses import networks_of
+from headgate.http.front import Front, FrontOptions
 from headgate.http.measures import Measures
 from headgate.http.problems import ICEBERG
 from headgate.http.request import Request, Response
 from headgate.http.router import CredentialUse, Route, Surface
 from tests.unit.http.asgi import ask
+
+ANY = FrontOptions()
 
 
 class Service:
@@ -40,7 +43,9 @@ async def _refuse(_request: Request) -> Caller:
 
 
 @asynccontextmanager
-async def refusing() -> AsyncIterator[tuple[Front, Service]]:
+async def refusing(
+    options: FrontOptions = ANY,
+) -> AsyncIterator[tuple[Front, Service]]:
     """A front that authenticates no request."""
     service = Service()
 
@@ -48,7 +53,7 @@ async def refusing() -> AsyncIterator[tuple[Front, Service]]:
     async def opening() -> AsyncIterator[Sequence[Surface]]:
         yield [Surface("/s", ROUTES, service, ICEBERG, _refuse)]
 
-    async with Front(opening, SystemClock(), Measures(), seed=10) as front:
+    async with Front(opening, SystemClock(), Measures(), seed=10, options=options) as front:
         yield front, service
 
 
@@ -73,3 +78,12 @@ async def test_routes_choose_what_credentials_are_for() -> None:
 
     assert [one.status for one in (unread, none, wrong, required)] == [204, 204, 401, 401]
     assert [request.principal for request in service.requests] == ["anonymous", "anonymous"]
+
+
+async def test_a_request_has_the_address_of_its_client() -> None:
+    """The peer's, unless that is a proxy that is trusted to name another."""
+    for proxies, address in (((), "10.0.0.1"), (networks_of(["10.0.0.1"], "proxies"), "192.0.2.7")):
+        async with refusing(FrontOptions(proxies=proxies)) as (front, service):
+            await ask(front, "GET", "/s/unread", client="10.0.0.1", x_forwarded_for="192.0.2.7")
+
+        assert [request.address for request in service.requests] == [address]

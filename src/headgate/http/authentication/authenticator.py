@@ -4,18 +4,26 @@ What has to be compared with the kept identities goes along as the caller's proo
 once the request has read them.
 """
 
+from collections import Counter
 from typing import NamedTuple, Protocol
 
 from headgate.catalog.calls import ANYBODY, Caller
 from headgate.catalog.proofs import PasswordProof, digest_of
 from headgate.clock import Clock
-from headgate.errors import NotAuthenticated
+from headgate.errors import NotAuthenticated, Overloaded
+from headgate.http.addresses import address_group
 from headgate.http.authentication.active_roles import ACTIVE_ROLES, active_roles
 from headgate.http.authentication.basic_header import basic_credentials
 from headgate.http.authentication.own_tokens import OwnTokens
 from headgate.http.authentication.simple_tokens import SimpleTokens, expired
 from headgate.http.request import Request
-from headgate.limits import KEY_SET_SECONDS, TOKEN_CHARS_MAX, TOKENS_KNOWN_MAX
+from headgate.limits import (
+    KEY_SET_SECONDS,
+    TOKEN_CHARS_MAX,
+    TOKENS_AT_ONCE_MAX,
+    TOKENS_KNOWN_MAX,
+    TOKENS_PER_ADDRESS_MAX,
+)
 
 
 class Attested(NamedTuple):
@@ -30,6 +38,14 @@ class Issuers(Protocol):
 
     async def read(self, token: str) -> Attested | None:
         """Whom it names; None if nobody who is believed issued it, refused if it is no good."""
+        ...
+
+
+class PasswordHolders(Protocol):
+    """Knows whose passwords are right."""
+
+    async def admitted(self, caller: Caller) -> Caller:
+        """The caller with its password verified; `NotAuthenticated` if it is wrong."""
         ...
 
 
@@ -75,12 +91,18 @@ class _Known(NamedTuple):
 class Authenticator:
     """Reads what requests say of their senders."""
 
-    def __init__(self, methods: Methods, clock: Clock) -> None:
+    def __init__(
+        self, methods: Methods, clock: Clock, holders: PasswordHolders | None = None
+    ) -> None:
         self._methods = methods
+        self._holders = holders
+        """None if passwords are verified by the handlers of requests."""
         self._only_simple = methods.only_simple
         self._clock = clock
         self._known: dict[str, _Known] = {}
         """Tokens whose signatures were right."""
+        self._reading: Counter[str] = Counter()
+        """How many other tokens are being looked at, by address."""
 
     @property
     def challenges(self) -> tuple[str, ...]:
@@ -109,16 +131,18 @@ class Authenticator:
         if kind == "bearer":
             return await self._holder(value.strip(), request)
         if kind == "basic":
-            return self._user(header)
+            return await self._user(header, request)
         if self._only_simple:
             return ANYBODY
         raise self._nobody()
 
-    def _user(self, header: str) -> Caller:
+    async def _user(self, header: str, request: Request) -> Caller:
         """A password that is given is checked if any can be."""
         given = basic_credentials(header)
         if self._methods.basic and given.name:
-            return Caller(given.name, proof=PasswordProof(digest_of(given.password)))
+            proof = PasswordProof(digest_of(given.password), address_group(request.address))
+            caller = Caller(given.name, proof=proof)
+            return caller if self._holders is None else await self._holders.admitted(caller)
         if self._methods.simple and not self._methods.basic:
             return Caller(given.name) if given.name else ANYBODY
         raise self._nobody()
@@ -127,7 +151,7 @@ class Authenticator:
         now_ms = self._clock.wall_ms()
         known = self._known.get(token)
         if known is None or known.until_ms <= now_ms:
-            known = await self._read(token, now_ms)
+            known = await self._read(token, now_ms, address_group(request.address))
             if known is None:
                 return ANYBODY
         if known.expires_ms <= now_ms:
@@ -135,10 +159,11 @@ class Authenticator:
         request.expires_ms = min(known.expires_ms, known.until_ms)
         return known.caller
 
-    async def _read(self, token: str, now_ms: int) -> _Known | None:
+    async def _read(self, token: str, now_ms: int, address: str) -> _Known | None:
         """Whose token it is; None if that is nobody, and nobody has to be anybody."""
         self._known.pop(token, None)
-        read = await self._verified(token) if len(token) <= TOKEN_CHARS_MAX else None
+        is_short = len(token) <= TOKEN_CHARS_MAX
+        read = await self._verified_in_turn(token, address) if is_short else None
         if read is None:
             if self._only_simple:
                 return None
@@ -148,6 +173,24 @@ class Authenticator:
             self._known.clear()
         self._known[token] = known
         return known
+
+    async def _verified_in_turn(self, token: str, address: str) -> tuple[Caller, int] | None:
+        """Look at a token unless too many others of its address, or of all, are being looked at:
+        the keys for it may have to be fetched."""
+        reading = self._reading
+        if reading[address] >= TOKENS_PER_ADDRESS_MAX or reading.total() >= TOKENS_AT_ONCE_MAX:
+            raise Overloaded(
+                "The token was not verified",
+                why="too many others are being verified",
+                fix="Try again later",
+            )
+        reading[address] += 1
+        try:
+            return await self._verified(token)
+        finally:
+            reading[address] -= 1
+            if not reading[address]:
+                del reading[address]
 
     async def _verified(self, token: str) -> tuple[Caller, int] | None:
         """The first who knows it says whose it is."""

@@ -125,6 +125,8 @@ class OidcIssuers:
 
 def _refused() -> NotAuthenticated:
     """The same for all reasons: who forges learns nothing from it."""
-    return NotAuthenticated(
+    error = NotAuthenticated(
         "Not authorized: the token is not valid here", fix="Get one for this server"
     )
+    error.reason = "token"
+    return error

@@ -13,6 +13,7 @@ from headgate.http.problems import PLAIN
 from headgate.http.request import Request, Response
 from headgate.http.router import CredentialUse, Route, Surface
 from headgate.kernel.kernel import Kernel
+from headgate.limits import FORM_BYTES_MAX
 
 PATH = "/management/v1/tokens/revoke"
 
@@ -62,6 +63,7 @@ ROUTES = (
         request_content="application/x-www-form-urlencoded",
         answers={400: OAuthError},
         credentials=CredentialUse.UNREAD,
+        body_bytes_max=FORM_BYTES_MAX,
         writes=True,
     ),
 )

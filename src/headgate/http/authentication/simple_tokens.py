@@ -57,4 +57,6 @@ class SimpleTokens:
 
 def expired() -> NotAuthenticated:
     """Any token that was good before."""
-    return NotAuthenticated("Not authorized: the token has expired", fix="Ask for a new one")
+    error = NotAuthenticated("Not authorized: the token has expired", fix="Ask for a new one")
+    error.reason = "expired token"
+    return error

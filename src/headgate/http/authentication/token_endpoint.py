@@ -1,6 +1,6 @@
 """The answer to a request for a token, as OAuth2 and older Iceberg clients want it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, Protocol
 from urllib.parse import parse_qs
 
@@ -91,11 +91,20 @@ class KeptGranter:
         return await self._tokens.exchange(held)
 
 
+Note = Callable[[Request, str, str], None]
+"""Records that a name was refused, and the reason."""
+
+
+def unrecorded(_request: Request, _name: str, _reason: str) -> None:
+    """Record nothing of a refused client."""
+
+
 class TokenEndpoint:
     """Answers requests for tokens; without a granter there are none."""
 
-    def __init__(self, granter: Granter | None) -> None:
+    def __init__(self, granter: Granter | None, note: Note = unrecorded) -> None:
         self._granter = granter
+        self._note = note
 
     async def answer(self, request: Request) -> Response:
         """A token for client credentials, or in exchange for another."""
@@ -122,21 +131,23 @@ class TokenEndpoint:
         try:
             return _granted(await granter.for_client(client), form)
         except NotAuthenticated as error:
+            self._note(request, client.name, error.reason)
             return refuse(401, "invalid_client", str(error))
 
     async def _for_token(
         self, granter: Granter, request: Request, form: Mapping[str, str]
     ) -> Response:
         """Java's clients show their own credentials along with a token that has expired."""
-        why = "subject_token was not issued here"
+        why, reason = "subject_token was not issued here", "token"
         try:
             issued = await granter.for_token(form.get("subject_token", ""))
         except NotAuthenticated as error:
-            issued, why = None, str(error)
+            issued, why, reason = None, str(error), error.reason
         if issued is not None:
             return _granted(issued, form)
         if basic_credentials(request.headers.get("authorization", "")).name:
             return await self._for_client(granter, request, form)
+        self._note(request, "", reason)
         return refuse(400, "invalid_grant", why)
 
 

@@ -127,6 +127,7 @@ GRAVITINO = GravitinoDialect(
         errors.StorageUnavailable: Problem(502, "ConnectionFailedException", retry=True, code=1007),
         errors.LeaseLost: _LATER,
         errors.WorkerEnded: _LATER,
+        errors.RequestTimedOut: Problem(408, "RuntimeException", retry=True, code=1002),
         errors.Closed: _LATER,
         errors.Overloaded: Problem(429, "RuntimeException", retry=True, code=1002),
         errors.PurgeUnfinished: _INTERNAL,

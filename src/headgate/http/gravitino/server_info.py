@@ -14,6 +14,8 @@ SPOKEN_VERSION = "1.3.1"
 SHOWN_SERVER = "gravitino.authenticator.oauth.serverUri"
 SHOWN_TOKEN_PATH = "gravitino.authenticator.oauth.tokenPath"  # noqa: S105  the name of a setting
 """Where clients get tokens: the path is below the server."""
+SHOWN_ADMINS = "gravitino.authorization.serviceAdmins"
+"""The consoles of Gravitino look for their user in it; other names are nobody's business."""
 UP, DOWN = "UP", "DOWN"
 
 
@@ -32,9 +34,10 @@ class VersionAnswer(Answer, frozen=True):
 
 
 class Me(Answer, frozen=True):
-    """Who is asking."""
+    """Who is asking, and whether it may do what only service admins may."""
 
     principal: str
+    service_admin: bool
 
 
 class Check(Shape, frozen=True):
@@ -62,16 +65,24 @@ async def get_version(_service: Gravitino, _request: Request) -> Response:
 
 async def get_configs(service: Gravitino, request: Request) -> Response:
     """The settings that clients and consoles begin with."""
-    configs = service.configs
+    configs = dict(service.configs)
     if SHOWN_TOKEN_PATH in configs:  # tokens are issued by this server itself
-        configs = {**configs, SHOWN_SERVER: address_of(service, request)}
+        configs[SHOWN_SERVER] = address_of(service, request)
+    guard = service.lake.openings.guard
+    if guard.is_on:
+        caller = request.caller
+        if caller.proof is not None:  # also of others than admins: a refusal tells nothing
+            caller = await outsiders.confirm(service.lake, caller)
+        configs[SHOWN_ADMINS] = caller.name if guard.is_admin(caller) else ""
     return json_response(200, configs)
 
 
 async def who_am_i(service: Gravitino, request: Request) -> Response:
     """The name of who is asking."""
     caller = await outsiders.confirm(service.lake, request.caller)
-    return json_response(200, Me(principal=caller.name))
+    guard = service.lake.openings.guard
+    is_admin = guard.is_on and guard.is_admin(caller)
+    return json_response(200, Me(principal=caller.name, service_admin=is_admin))
 
 
 async def live(_service: Gravitino, _request: Request) -> Response:
@@ -145,7 +156,7 @@ ROOT_ROUTES = (
         "getConfigs",
         "What clients and consoles begin with",
         response=dict[str, object],
-        credentials=CredentialUse.UNREAD,
+        credentials=CredentialUse.OFFERED,
     ),
     Route(
         "CLOSE",

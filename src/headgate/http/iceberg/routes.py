@@ -23,7 +23,7 @@ from headgate.http.iceberg.route_parts import (
 )
 from headgate.http.iceberg.table_routes import TABLE_ROUTES
 from headgate.http.router import CredentialUse, Route
-from headgate.limits import BODY_BYTES_MAX
+from headgate.limits import BODY_BYTES_MAX, FORM_BYTES_MAX
 
 _OPERATIONS = (
     read(
@@ -231,6 +231,7 @@ ROUTES = (
         response=TokenAnswer,
         answers={400: OAuthError, 401: OAuthError},
         credentials=CredentialUse.UNREAD,
+        body_bytes_max=FORM_BYTES_MAX,
     ),
     *_OPERATIONS,
 )

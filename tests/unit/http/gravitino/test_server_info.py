@@ -7,9 +7,9 @@ from headgate import __version__
 from headgate.errors import BackendUnavailable
 from headgate.http.gravitino.problems import GRAVITINO
 from headgate.http.gravitino.routes import ROOT_ROUTES, ROUTES
-from headgate.http.gravitino.server_info import SHOWN_TOKEN_PATH
+from headgate.http.gravitino.server_info import SHOWN_ADMINS, SHOWN_TOKEN_PATH
 from headgate.http.router import Router, Surface, Unmatched
-from tests.unit.http.gravitino.control import Control
+from tests.unit.http.gravitino.control import ADMIN, Control
 
 
 async def test_the_version_is_one_that_clients_accept(control: Control) -> None:
@@ -46,13 +46,31 @@ async def test_another_version_is_refused_everywhere(control: Control, path: str
 
 async def test_everybody_is_told_who_it_is(control: Control) -> None:
     """By its name."""
-    assert await control.done("GET", "/api/authn/me", user="ann") == {"code": 0, "principal": "ann"}
+    assert await control.done("GET", "/api/authn/me", user="ann") == {
+        "code": 0,
+        "principal": "ann",
+        "serviceAdmin": False,
+    }
     assert (await control.done("GET", "/api/authn/me"))["principal"] == "anonymous"
 
 
 async def test_the_configuration_is_a_flat_map(control: Control) -> None:
     """It has no code, and lies at the root."""
     assert (await control.get("/configs")).json == control.service.configs
+
+
+async def test_service_admins_are_named_to_nobody_else(guarded: Control) -> None:
+    """A console finds its own user among them, and learns of no other."""
+    shown = [
+        (await guarded.get("/configs", user=user)).json[SHOWN_ADMINS] for user in ("", "ann", ADMIN)
+    ]
+    told = [
+        (await guarded.done("GET", "/api/authn/me", user=user))["serviceAdmin"]
+        for user in ("ann", ADMIN)
+    ]
+
+    assert shown == ["", "", ADMIN]
+    assert told == [False, True]
 
 
 @pytest.mark.parametrize("url", ["", "https://lake.example.com/"])
