@@ -6,7 +6,8 @@ import pytest
 
 from headgate.catalog import guards
 from headgate.catalog.calls import Caller
-from headgate.catalog.compiling import Compiled
+from headgate.catalog.compiling import Compiled, compile_access
+from headgate.catalog.rights_changes import changed_rights
 from headgate.catalog.shared_work import SharedWork
 from headgate.errors import Forbidden
 from tests.unit.catalog.guarded import Guarded
@@ -97,7 +98,6 @@ async def test_a_burst_after_a_change_compiles_each_access_once(
     await staffed.assign("ann", "more")
     values = await staffed.lake.kernel.pointers.read(guard.keys(realm.id))
     let_go, compiled, compared = asyncio.Event(), guard.compiled, [0]
-    compile_access, changed_rights = guards.compile_access, guards.changed_rights
 
     async def slowly(*arguments: object, **more: object) -> Compiled:
         await let_go.wait()
