@@ -22,7 +22,7 @@ from headgate.catalog.large_metadata import WORKER as METADATA
 from headgate.catalog.linked_places import check_links
 from headgate.catalog.polling import Validation, per_request
 from headgate.catalog.reports import Reports
-from headgate.catalog.separator_changes import settle_separator
+from headgate.catalog.separator_changes import check_separator_fits, settle_separator
 from headgate.clock import SystemClock
 from headgate.extension_settings import event_bus
 from headgate.http.audit_log import AuditLog
@@ -97,17 +97,17 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
     async def opening() -> AsyncIterator[Sequence[Surface]]:
         async with AsyncExitStack() as stack:
             kernel = await stack.enter_async_context(
-                open_kernel(settings, writable=not settings[READ_ONLY], counted=True)
+                open_kernel(settings, writable=not settings[READ_ONLY], counted=True, names=True)
             )
             measures.add_source(lambda: kernel_samples(kernel))
             await check_all_locations(kernel, partial(check_apart, settings))
             numbers = SharedMeasures(measures, shared, clock)
             await stack.enter_async_context(numbers.kept())
+            separator = settings[SCHEMA_SEPARATOR]
+            await kernel.share_separator(partial(check_separator_fits, kernel, separator))
             if settings[BOOTSTRAP] and not settings[READ_ONLY]:
                 await _bootstrap(settings, kernel)
-            await settle_separator(
-                kernel, settings[SCHEMA_SEPARATOR], writable=not settings[READ_ONLY]
-            )
+            await settle_separator(kernel, separator, writable=not settings[READ_ONLY])
             authentication = await open_authentication(settings, kernel, stack)
             audit = _audit(settings, measures, stack)
             validation = _validation(settings, kernel, measures, stack)
