@@ -209,7 +209,8 @@ async def test_a_process_that_writes_no_names_takes_no_part(rig: Rig) -> None:
 async def test_nodes_of_former_versions_hold_up_a_change_and_nothing_else(rig: Rig) -> None:
     """Their leases do not say which separator they have."""
     one, old = Node(rig, ":"), Node(rig, "")
-    old.kernel._leases.separator = None  # type: ignore[assignment]  as a former version wrote it
+    # As a former version wrote it.
+    old.kernel._leases.separator = None  # type: ignore[assignment]
     await old.kernel.open()
     await one.start()
     await one.stop()
