@@ -168,6 +168,8 @@ _LIMITS = (
     ("time of a commit", f"{limits.COMMIT_TIMEOUT_SECONDS:g} s", "commit.timeout-seconds"),
     ("entries of a page, if a client names no size", f"{limits.PAGE_ENTRIES:,}", ""),
     ("entries of a page", f"{limits.PAGE_ENTRIES_MAX:,}", ""),
+    ("updates in one commit of a table", f"{limits.TABLE_UPDATES_MAX:,}", ""),
+    ("updates in one commit of a view", f"{limits.VIEW_UPDATES_MAX:,}", ""),
     ("a metadata file", _bytes(limits.METADATA_FILE_BYTES_MAX), ""),
     ("a metrics report", _bytes(limits.REPORT_BYTES_MAX), ""),
     ("metrics reports that are kept of a table", str(limits.REPORTS_PER_TABLE_MAX), ""),

@@ -1,7 +1,8 @@
-"""Amounts in words: sizes and times as people read them."""
+"""Amounts in texts: sizes and times as people read them, and numbers of any length."""
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 _STEP = 1_000
+INT64_MAX = (1 << 63) - 1
 
 
 def size(count: int) -> str:
@@ -17,3 +18,15 @@ def duration(ms: int) -> str:
     minutes, seconds = divmod(max(ms, 0) // 1_000, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def whole_number(digits: str, most: int) -> int | None:
+    """The number that decimal digits write; None if they are no digits, or if it is over `most`.
+
+    Python refuses to convert texts of more than 4,300 digits, and is slow before that.
+    """
+    significant = digits.lstrip("0") or "0"
+    if not digits.isdecimal() or len(significant) > len(str(most)):
+        return None
+    number = int(significant)
+    return number if number <= most else None

@@ -23,7 +23,8 @@ from headgate.catalog.large_metadata import WORKER as METADATA
 from headgate.catalog.linked_places import check_links
 from headgate.catalog.polling import Validation, per_request
 from headgate.catalog.reports import Reports
-from headgate.catalog.separator_changes import settle_separator
+from headgate.catalog.separator_changes import check_separator_fits, settle_separator
+from headgate.catalog.used_warehouses import check_unused
 from headgate.clock import SystemClock
 from headgate.extension_settings import event_bus
 from headgate.http.audit_log import AuditLog
@@ -69,6 +70,7 @@ from headgate.settings.authorization import AUTHORIZATION_ENABLED
 from headgate.settings.catalogs import (
     ANSWERS_CACHE_BYTES,
     BOOTSTRAP,
+    BOOTSTRAP_ACCEPT_TABLES,
     BOOTSTRAP_CATALOG,
     BOOTSTRAP_METALAKE,
     SCHEMA_SEPARATOR,
@@ -76,6 +78,8 @@ from headgate.settings.catalogs import (
 from headgate.settings.own_files import check_apart
 from headgate.settings.server import HTTP_PUBLIC_URL, READ_ONLY
 from headgate.settings.setting import Settings
+from headgate.settings.store import BACKEND
+from headgate.storage.files import StorageFiles
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.worker_files import WorkerFiles
 from headgate.wiring import chance, database_file, entropy, open_kernel, server_name
@@ -98,17 +102,17 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
     async def opening() -> AsyncIterator[Sequence[Surface]]:
         async with AsyncExitStack() as stack:
             kernel = await stack.enter_async_context(
-                open_kernel(settings, writable=not settings[READ_ONLY], counted=True)
+                open_kernel(settings, writable=not settings[READ_ONLY], counted=True, names=True)
             )
             measures.add_source(lambda: kernel_samples(kernel))
             await check_all_locations(kernel, partial(check_apart, settings))
             numbers = SharedMeasures(measures, shared, clock)
             await stack.enter_async_context(numbers.kept())
+            separator = settings[SCHEMA_SEPARATOR]
+            await kernel.share_separator(partial(check_separator_fits, kernel, separator))
             if settings[BOOTSTRAP] and not settings[READ_ONLY]:
                 await _bootstrap(settings, kernel)
-            await settle_separator(
-                kernel, settings[SCHEMA_SEPARATOR], writable=not settings[READ_ONLY]
-            )
+            await settle_separator(kernel, separator, writable=not settings[READ_ONLY])
             audit = _audit(settings, measures, stack)
             authentication = await open_authentication(settings, kernel, stack, audit)
             validation = _validation(settings, kernel, measures, stack)
@@ -134,6 +138,10 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
 async def _bootstrap(settings: Settings, kernel: Kernel) -> None:
     """Give a fresh store its first catalog, if its files can lie where they are to."""
     metalake, first = settings[BOOTSTRAP_METALAKE], bootstrap_catalog(settings)
+    is_passing = settings[BACKEND] == "memory:"  # each of its stores is new
+    if not is_passing and not settings[BOOTSTRAP_ACCEPT_TABLES]:
+        files = StorageFiles(storage_options(settings), (first.warehouse,), clock=kernel.clock)
+        await check_unused(kernel, files, first.warehouse)
 
     async def check() -> None:
         check_writable(first.warehouse)

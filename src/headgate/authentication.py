@@ -46,6 +46,7 @@ from headgate.settings.authentication import (
     TOKEN_SECRET,
 )
 from headgate.settings.authorization import AUTHORIZATION_ENABLED
+from headgate.settings.key_files import KEYS_FOLDER
 from headgate.settings.server import READ_ONLY
 from headgate.settings.setting import Setting, Settings
 from headgate.settings.store import BACKEND, DATA
@@ -214,7 +215,7 @@ def master_key(settings: Settings) -> bytes:
     if given and file:
         raise _unusable(MASTER_KEY, f"{MASTER_KEY_FILE.name} is set too", "Set one of them")
     if _has_own_file(settings):
-        return own_key(settings[DATA] / "keys" / "master.key", instead=MASTER_KEY.name)
+        return own_key(settings[DATA] / KEYS_FOLDER / "master.key", instead=MASTER_KEY.name)
     if not given and not file:
         raise BadSetting(
             "nothing can be signed",

@@ -31,6 +31,7 @@ from headgate.settings import (
     storage,
     store,
 )
+from headgate.settings.key_files import KEYS_FOLDER, check_private
 from headgate.settings.own_files import check_apart
 from headgate.settings.setting import Settings
 from headgate.storage.options import AzureOptions, Delegation, GcsOptions, S3Options, StorageOptions
@@ -266,7 +267,7 @@ def token_secret(settings: Settings) -> bytes:
             )
         return given.encode()
     return own_key(
-        settings[store.DATA] / "keys" / "token.key",
+        settings[store.DATA] / KEYS_FOLDER / "token.key",
         instead=authentication.TOKEN_SECRET.name,
         lost="; or delete it: a new one is made, and all tokens become invalid",
     )
@@ -318,6 +319,7 @@ def own_key(path: Path, *, instead: str, lost: str = "") -> bytes:
             why=f"it has {len(key)} bytes, and a safe one at least {KEY_BYTES}",
             fix=f"Restore the file{lost}",
         )
+    check_private(path, instead=instead)
     return key
 
 

@@ -22,6 +22,7 @@ from headgate.kernel.commit import CommitOptions
 from headgate.kernel.kernel import Kernel, KernelOptions
 from headgate.maintenance.lease import MAINTENANCE_TYPES
 from headgate.purge.jobs import PURGE_TYPES
+from headgate.settings.catalogs import SCHEMA_SEPARATOR
 from headgate.settings.loading import load
 from headgate.settings.setting import Settings
 from headgate.settings.store import (
@@ -43,18 +44,24 @@ _HOST = re.compile(r"\w+://([^/?#]*@)?[^/?#@:][^/?#@]*([/?#]|$)|\w+://.*[?&]host
 
 
 def open_kernel(
-    settings: Settings, *, writable: bool = True, counted: bool = False, create: bool = True
+    settings: Settings,
+    *,
+    writable: bool = True,
+    counted: bool = False,
+    create: bool = True,
+    names: bool = False,
 ) -> AbstractAsyncContextManager[Kernel]:
     """A kernel on the backend that the settings name, opened on entry and closed on exit.
 
     `counted` counts how often the database is read. Without `create` a store that is not there is
-    not made: `StoreNotFound`.
+    not made: `StoreNotFound`. With `names` it can share its separator with the other nodes.
     """
     options = KernelOptions(
         cache_bytes=settings[CACHE_SIZE],
         commit=CommitOptions(settings[COMMIT_TIMEOUT], settings[COMMIT_BATCH]),
         writable=writable,
         holder=server_name(),
+        separator=settings[SCHEMA_SEPARATOR] if names else "",
     )
     backend = make_backend(settings, create=create)
     if counted:

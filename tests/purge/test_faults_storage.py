@@ -186,8 +186,8 @@ async def test_metadata_that_cannot_be_read_is_tried_less_and_less_often(
         assert "ExpiredToken" in row.error
         pauses.append(row.next_attempt_ms - row.updated_ms)
 
-    base = TERMS.backoff_base_ms
-    assert pauses[:-1] == [base, 2 * base, 4 * base, 8 * base]
+    first = 3 * TERMS.backoff_base_ms // 2
+    assert pauses[:-1] == [first, 2 * first, 4 * first, 8 * first]
     assert row.state == State.DEAD_LETTER
     assert len(files_of(made)) == made.files
 

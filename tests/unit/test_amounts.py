@@ -2,7 +2,7 @@
 
 import pytest
 
-from headgate.amounts import duration, size
+from headgate.amounts import INT64_MAX, duration, size, whole_number
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,23 @@ def test_sizes_are_short(count: int, text: str) -> None:
 def test_durations_are_short(ms: int, text: str) -> None:
     """Hours only if there are some."""
     assert duration(ms) == text
+
+
+@pytest.mark.parametrize(
+    ("digits", "number"),
+    [
+        ("0", 0),
+        ("007", 7),
+        ("9223372036854775807", INT64_MAX),
+        ("9223372036854775808", None),
+        ("0" * 5_000 + "7", 7),
+        ("9" * 5_000, None),
+        ("", None),
+        ("-1", None),
+        ("1_0", None),
+        ("\u00b2", None),
+    ],
+)
+def test_a_number_of_any_length_is_read_or_is_none(digits: str, number: int | None) -> None:
+    """Python's own conversion raises for more than 4,300 digits."""
+    assert whole_number(digits, INT64_MAX) == number

@@ -10,6 +10,7 @@ from headgate import ids
 from headgate.errors import ClockRefused, NoNodeId
 from headgate.ids import EPOCH_MS, ID_MAX, TIME_MAX, IdGenerator, Lease
 from headgate.kernel.levels import LEVEL_ROW
+from headgate.kernel.shared_separator import SEPARATOR_ROW
 from headgate.limits import CLOCK_BEHIND_MS_MAX, IDS_PER_MS, NODES
 from headgate.testing.manual_clock import START_MS, ManualClock
 
@@ -192,9 +193,9 @@ def test_parts_out_of_range_are_mistakes(node: int, sequence: int) -> None:
 def test_no_generator_reaches_the_rows_of_leases() -> None:
     """Fixed rows lie in the last millisecond, which is never given out, and are all different."""
     newest = ids.make(EPOCH_MS + TIME_MAX - 1, NODES - 1, IDS_PER_MS - 1)
-    rows = {ids.lease_row(node) for node in range(NODES)} | {LEVEL_ROW}
+    rows = {ids.lease_row(node) for node in range(NODES)} | {LEVEL_ROW, SEPARATOR_ROW}
 
-    assert len(rows) == NODES + 1
+    assert len(rows) == NODES + 2
     assert newest < min(rows)
     assert max(rows) <= ID_MAX
     assert [ids.node(ids.lease_row(node)) for node in (0, 1, NODES - 1)] == [0, 1, NODES - 1]

@@ -17,6 +17,7 @@ from headgate.catalog.calls import Caller
 from headgate.catalog.compiling import Compiled, KnownRoles, Rights, RoleGrants, compile_access
 from headgate.catalog.identities import IDENTITIES_KEY, Identities
 from headgate.catalog.rights_changes import Changed, changed_rights
+from headgate.catalog.shared_work import SharedWork
 from headgate.errors import ObjectNotFound
 from headgate.kernel.index import open_head
 from headgate.kernel.kernel import Kernel
@@ -72,8 +73,12 @@ class Guard:
         self._options = options
         self._identities = identities
         self._known: dict[str, _Known] = {}
+        self._opening = SharedWork[_Known]()
+        self._compiling = SharedWork[Compiled]()
+        """By the values of the pointers: a burst after a change compiles each access once."""
         self.compiled = self.reused = 0
-        """How often rights were worked out, and how often they were at hand."""
+        """How often rights were worked out, and how often they were at hand; in neither are those
+        that waited for others."""
 
     @property
     def is_on(self) -> bool:
@@ -105,11 +110,11 @@ class Guard:
             return _ALL
         known = await self._current(realm, tuple(values[1:]))
         found = cast("Compiled | None", self.cache.get((realm, ACCESS, caller)))
-        if found is None:
-            found = await self._compile(known, caller)
-        else:
+        if found is not None:
             self.reused += 1
-        return found
+            return found
+        key = (realm, known.values, caller)
+        return await self._compiling.run(key, lambda: self._compile(known, caller))
 
     def outsider(self, caller: Caller) -> Access:
         """What a caller may do where there is no metalake."""
@@ -143,6 +148,10 @@ class Guard:
         known = self._known.get(realm)
         if known is not None and known.values == values:
             return known
+        return await self._opening.run((realm, values), lambda: self._follow(realm, values))
+
+    async def _follow(self, realm: str, values: tuple[int | None, ...]) -> _Known:
+        """Open the heads of these values, and forget what they contradict."""
         new = _Known(realm, values, await self._open(realm, values))
         while True:
             known = self._known.get(realm)

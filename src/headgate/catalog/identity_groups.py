@@ -21,7 +21,7 @@ from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.tree import Tree
-from headgate.model.names import check_name
+from headgate.model.names import check_principal_name
 
 
 class KeptGroup(NamedTuple):
@@ -51,7 +51,7 @@ async def get_group(kernel: Kernel, name: str) -> KeptGroup:
 
 async def create_group(kernel: Kernel, name: str, comment: str = "", *, by: str = OPERATOR) -> None:
     """Keep a new group, with nobody in it."""
-    check_name(name)
+    check_principal_name(name)
 
     def attempt(draft: Draft) -> None:
         names = NamesDraft(draft)

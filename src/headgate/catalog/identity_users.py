@@ -30,7 +30,7 @@ from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look
 from headgate.kernel.kernel import Kernel
 from headgate.limits import SECRETS_MAX
-from headgate.model.names import check_name
+from headgate.model.names import check_name, check_principal_name
 
 SECRET_BYTES = 32
 
@@ -81,7 +81,7 @@ async def create_user(
     kernel: Kernel, passwords: Passwords, name: str, password: str = "", *, by: str = OPERATOR
 ) -> None:
     """Keep a new user; without a password it can only come with tokens."""
-    check_name(name)
+    check_principal_name(name)
     hashed = await passwords.hash(password) if password else ""
 
     def attempt(draft: Draft) -> None:
@@ -223,6 +223,7 @@ async def _change(
 
 
 def _add(draft: Draft, names: NamesDraft, name: str, by: str, hashed: str = "") -> Entry:
+    check_principal_name(name)
     identity = IdentityEntity(
         draft.new_id(),
         password=hashed,

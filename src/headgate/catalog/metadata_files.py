@@ -21,7 +21,7 @@ from headgate.limits import (
 
 CODEC = "write.metadata.compression-codec"
 METADATA_PATH = "write.metadata.path"
-_VERSION = re.compile(r"(\d+)-")
+_VERSION = re.compile(r"(\d{1,9})-")
 _GZIP_MAGIC = b"\x1f\x8b"
 UNZIPPED_AT_ONCE_BYTES = 1 << 20  # zlib puts longer ones together while it holds Python's lock
 

@@ -38,6 +38,7 @@ from headgate.kernel.draft import Draft
 from headgate.kernel.index import look
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState, check_serving
+from headgate.model.names import check_principal_name
 
 IN_USE = "in-use"
 """The property that tells whether a metalake or a catalog is switched on."""
@@ -69,6 +70,7 @@ async def create_metalake(
     name, by = call.catalog.metalake, call.principal
     check_metalake_name(name)
     await outsiders.require(lake, call, rules.CREATE_METALAKE)
+    check_principal_name(by)
     realms = lake.kernel.realms
     realm = await _reserve(lake.kernel, name, by)
     try:

@@ -33,7 +33,7 @@ from headgate.errors import (
 )
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look
-from headgate.model.names import check_name
+from headgate.model.names import check_principal_name
 
 PrincipalEntity = UserEntity | GroupEntity
 
@@ -121,7 +121,7 @@ async def add_users(
 
 async def _add(metalake: OpenedMetalake, sort: Sort, new: New) -> Principal:
     name = new.name
-    check_name(name)
+    check_principal_name(name)
 
     def attempt(draft: Draft) -> Principal:
         if NamesDraft(draft).find(ROOT, sort.group, name) is not None:

@@ -44,7 +44,7 @@ from headgate.errors import (
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look
 from headgate.limits import OBJECTS_PER_REQUEST_MAX, RESOLVE_TRIES_MAX
-from headgate.model.names import check_name
+from headgate.model.names import check_principal_name
 
 
 class SecuredObject(NamedTuple):
@@ -83,7 +83,7 @@ async def create_role(
 ) -> Role:
     """Make a role that its creator owns, with these rights; all of it or nothing."""
     metalake.require(rules.CREATE_ROLE, names=(name,))
-    check_name(name)
+    check_principal_name(name)
     resolved = await resolve(lake, metalake, wanted, IllegalObject)
     if await find_role(metalake.roles, name) is not None:
         raise _exists(name)

@@ -5,6 +5,7 @@ looked at only when it changed.
 """
 
 import logging
+from collections.abc import AsyncIterator
 
 import msgspec
 
@@ -25,19 +26,33 @@ OTHER_SEPARATOR = (
 logger = logging.getLogger(__name__)
 
 
-async def settle_separator(kernel: Kernel, separator: str, *, writable: bool) -> None:
+async def check_separator_fits(kernel: Kernel, separator: str) -> None:
     """Refuse a separator that is part of a name in a nested catalog: it would mean two things."""
+    async for realm, catalog in _checked_with_another(kernel, separator):
+        await _check(kernel, realm, catalog, separator)
+
+
+async def settle_separator(kernel: Kernel, separator: str, *, writable: bool) -> None:
+    """The same, and remember for each catalog that its names were checked with it."""
+    async for realm, catalog in _checked_with_another(kernel, separator):
+        last = catalog.properties.get(SEPARATOR)
+        if last is not None:
+            logger.warning(OTHER_SEPARATOR, realm.name, catalog.name, last, separator)
+        await _check(kernel, realm, catalog, separator)
+        if writable:
+            await _record(kernel, realm, catalog, separator)
+
+
+async def _checked_with_another(
+    kernel: Kernel, separator: str
+) -> AsyncIterator[tuple[Realm, CatalogEntity]]:
+    """The nested catalogs whose names were not checked with this separator last."""
     for realm in await kernel.realms.list():
         if realm.state is not RealmState.ACTIVE:
             continue
         for catalog in await list_catalogs(kernel, realm.name):
-            last = catalog.properties.get(SEPARATOR)
-            if catalog.nested and last != separator:
-                if last is not None:
-                    logger.warning(OTHER_SEPARATOR, realm.name, catalog.name, last, separator)
-                await _check(kernel, realm, catalog, separator)
-                if writable:
-                    await _record(kernel, realm, catalog, separator)
+            if catalog.nested and catalog.properties.get(SEPARATOR) != separator:
+                yield realm, catalog
 
 
 async def _record(kernel: Kernel, realm: Realm, catalog: CatalogEntity, separator: str) -> None:

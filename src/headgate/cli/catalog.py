@@ -149,7 +149,7 @@ def create(  # noqa: PLR0913  one argument for each option
         await check_links(kernel, lake, new, real_location)
         return await create_catalog(kernel, lake, new)
 
-    _answer(run, with_kernel(run, make, writable=True), "created")
+    _answer(run, with_kernel(run, make, writable=True, names=True), "created")
 
 
 @catalog.command("set")
@@ -172,7 +172,7 @@ def set_(run: Run, *, name: str, changes: tuple[str, ...], metalake: str | None)
             await check_links(kernel, where.metalake, new, real_location)
         return await alter_catalog(kernel, where, fields, separator)
 
-    _answer(run, with_kernel(run, change, writable=True), "changed")
+    _answer(run, with_kernel(run, change, writable=True, names=True), "changed")
 
 
 def described(one: CatalogEntity) -> dict[str, object]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import click
 from click.core import ParameterSource
 
+from headgate.amounts import whole_number
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import find_catalog, stored_catalogs
 from headgate.catalog.change_words import check_kind
@@ -23,6 +24,7 @@ from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import printable, to_json
 from headgate.errors import NotFound, PointerNotFound
+from headgate.ids import ID_MAX
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import Commit
 from headgate.kernel.realms import Realm
@@ -156,10 +158,12 @@ def _refuse(given: str | None, option: str, use: str) -> None:
 
 
 def _commit_id(text: str | None) -> int | None:
-    if text is None or (text.isascii() and text.isdigit()):
-        return None if text is None else int(text)
+    if text is None:
+        return None
+    if (id := whole_number(text, ID_MAX)) is not None:
+        return id
     raise click.BadParameter(
-        f"{text!r} is no id of a commit; `headgate log` shows them, as 123456789",
+        f"{text[:80]!r} is no id of a commit; `headgate log` shows them, as 123456789",
         param_hint="'--since'",
     )
 

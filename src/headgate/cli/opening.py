@@ -19,11 +19,13 @@ def with_kernel(
     *,
     writable: bool,
     create: bool | None = None,
+    names: bool = False,
 ) -> T:
     """Open the store that the settings name, do this work on it, and close it.
 
     Who only reads makes no store, nor who needs what is in it: one that is not there is most
-    likely looked for in a wrong place.
+    likely looked for in a wrong place. Who writes `names`, or what they are checked with, needs
+    the separator that the nodes of the store have.
     """
     create = writable if create is None else create
     if run.settings[BACKEND] == "memory:":
@@ -34,7 +36,10 @@ def with_kernel(
         )
 
     async def opened() -> T:
-        async with open_kernel(run.settings, writable=writable, create=create) as kernel:
+        opening = open_kernel(run.settings, writable=writable, create=create, names=names)
+        async with opening as kernel:
+            if names:
+                await kernel.share_separator()
             return await work(kernel)
 
     return asyncio.run(opened())

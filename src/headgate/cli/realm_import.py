@@ -50,7 +50,7 @@ def import_(run: Run, *, folder: Path, name: str, abort: bool) -> None:
         return imported(manifest, made.name, made.id, made.state.value)
 
     with report.stage("import", total=manifest.facts.rows) as stage:
-        summary = with_kernel(run, fill, writable=True)
+        summary = with_kernel(run, fill, writable=True, names=True)
     report.end(summary)
 
 

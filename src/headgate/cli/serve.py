@@ -33,6 +33,7 @@ from headgate.server_settings import (
     lake_options,
 )
 from headgate.settings import catalogs, server, store
+from headgate.settings.key_files import shared_key_files
 from headgate.settings.loading import restore
 from headgate.settings.setting import Settings
 
@@ -100,7 +101,7 @@ def _serve(run: Run, *, temporary: bool) -> None:
             logger.warning(unused)
         if shared := shared_names(settings):
             logger.warning(shared)
-        for warning in access_warnings(settings):
+        for warning in (*access_warnings(settings), *shared_key_files(settings)):
             logger.warning(warning)
 
     try:

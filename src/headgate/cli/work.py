@@ -69,6 +69,7 @@ def work(run: Run) -> None:
             lambda kernel: _work(settings, kernel, lambda: _announce(run)),
             writable=True,
             create=False,
+            names=True,
         )
     if not run.json:
         click.echo("headgate stopped")

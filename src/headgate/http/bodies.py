@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from headgate.amounts import whole_number
 from headgate.clock import Clock
 from headgate.errors import BadRequest, RequestTimedOut
 from headgate.http import refusals
@@ -193,7 +194,7 @@ async def _read(request: Request, receive: Receive, limit: int, arrival: _Arriva
     """The whole body. Of one that is too large some more is read, and thrown away: a client
     that is still sending when the connection ends would never see our answer."""
     length = request.headers.get("content-length", "")
-    too_large = length.isdecimal() and int(length) > limit
+    too_large = length.isdecimal() and whole_number(length, limit) is None
     chunks: list[bytes] = []
     total = 0
     while True:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Self
 
 import msgspec
@@ -22,6 +23,13 @@ from headgate.kernel.objects import ObjectType, ObjectTypes
 from headgate.kernel.pages import PAGE_TYPE
 from headgate.kernel.pointers import Pointers
 from headgate.kernel.realms import REALMS_KEY, Realms
+from headgate.kernel.shared_separator import (
+    SHARED_SEPARATOR_TYPE,
+    Check,
+    check_in_force,
+    check_still_in_force,
+    share_separator,
+)
 from headgate.kernel.store import Store
 from headgate.kernel.system import REALMS, SYSTEM_REALM, check_realm_id
 from headgate.kernel.unserved import UnservedRealms
@@ -30,7 +38,13 @@ from headgate.limits import CACHE_BYTES, IDLE_LANES_MAX
 LEVEL = 1
 """The newest format level this program understands."""
 
-KERNEL_TYPES = (*HEAD_TYPES, PAGE_TYPE, NODE_LEASE_TYPE, FORMAT_LEVEL_TYPE)
+KERNEL_TYPES = (
+    *HEAD_TYPES,
+    PAGE_TYPE,
+    NODE_LEASE_TYPE,
+    FORMAT_LEVEL_TYPE,
+    SHARED_SEPARATOR_TYPE,
+)
 
 
 class KernelOptions(msgspec.Struct, frozen=True):
@@ -42,6 +56,8 @@ class KernelOptions(msgspec.Struct, frozen=True):
     """False leases no node id; such a kernel can only read."""
     holder: str = "headgate"
     """Who leases the node id, for people: host and process."""
+    separator: str = ""
+    """What joins the levels of names, if this process writes any: all nodes need the same."""
 
 
 class Kernel:
@@ -77,6 +93,8 @@ class Kernel:
             level=LEVEL,
             entropy=entropy,
         )
+        self._leases.separator = options.separator
+        self._shares_separator = False
 
     async def open(self) -> None:
         """Open the backend, check that this program and clock suit it, lease a node id."""
@@ -92,6 +110,22 @@ class Kernel:
         except BaseException:
             await self.close()
             raise
+
+    async def share_separator(self, check: Check | None = None) -> None:
+        """Agree with all nodes on the separator of the options, before anything is written.
+
+        It is agreed on again whenever the lease was lost. With `check` the one in force may be
+        replaced, if no node lives that has it and the check lets all names pass.
+        """
+        separator = self._options.separator
+        assert separator, "this process writes no names"
+        if not self._options.writable:
+            await check_in_force(self.store, self._leases, separator)
+            return
+        agree = partial(share_separator, self.store, self._leases, self._entropy, separator)
+        await agree(check)
+        self._leases.confirm_by(agree)
+        self._shares_separator = True
 
     async def close(self) -> None:
         """Finish commits that were taken, give the node id back, close the backend."""
@@ -129,6 +163,8 @@ class Kernel:
     async def _agree(self) -> None:
         """Settle on a format level with the other nodes, now and before each renewal."""
         await raise_level(self.store, self._leases, LEVEL, self._entropy)
+        if self._shares_separator:
+            await check_still_in_force(self.store, self._options.separator)
 
     def realm(self, id: str) -> RealmHandle:
         """The realm with this id; whether it serves requests is checked at each operation."""

@@ -5,6 +5,7 @@ of its lease, the new one only for times behind it, each by its own clock.
 """
 
 import asyncio
+import logging
 import zlib
 from collections.abc import Awaitable, Callable, Iterator
 
@@ -13,6 +14,7 @@ import msgspec
 from headgate.clock import Clock
 from headgate.errors import (
     BackendUnavailable,
+    BadSetting,
     NewerFormat,
     NoNodeId,
     OutcomeUnknown,
@@ -30,6 +32,11 @@ from headgate.limits import (
     NODES,
 )
 
+logger = logging.getLogger(__name__)
+
+Confirm = Callable[[], Awaitable[None]]
+"""Raises if a lease must not be used."""
+
 
 class NodeLease(Stored, frozen=True):
     """The lease row of one node id."""
@@ -43,6 +50,9 @@ class NodeLease(Stored, frozen=True):
     ends_ms: int
     level: int
     """The newest format level the holder understands."""
+    separator: str | None = None
+    """The separator of the holder; empty if it writes no names, None if it is of a program that
+    did not say so."""
 
 
 NODE_LEASE_TYPE = ObjectType("node-lease", NodeLease)
@@ -68,10 +78,18 @@ class NodeLeases:
         self._level = level
         self._entropy = entropy
         self._token = entropy()
+        self.separator = ""
+        """What the lease says of it; to be set before there is one."""
+        self._confirm: Confirm | None = None
         self._held: Versioned | None = None
         self._renewing: asyncio.Task[None] | None = None
 
-    async def start(self, before_renewal: Callable[[], Awaitable[None]]) -> None:
+    def confirm_by(self, confirm: Confirm) -> None:
+        """From now on a lease that takes the place of one that was lost is used only if `confirm`
+        does not object: other nodes may have taken this one for dead."""
+        self._confirm = confirm
+
+    async def start(self, before_renewal: Confirm) -> None:
         """Lease a node id and keep it leased, as long as `before_renewal` does not object."""
         await self.acquire()
         self._renewing = asyncio.create_task(self._keep(before_renewal))
@@ -90,6 +108,7 @@ class NodeLeases:
             rows = await self._store.read_versioned(SYSTEM_REALM, [lease_row(n) for n in nodes])
             for node in nodes:
                 if await self._try(node, rows.get(lease_row(node))):
+                    await self._begin()
                     return
         raise NoNodeId(
             "no node id can be leased",
@@ -101,9 +120,11 @@ class NodeLeases:
     async def renew(self) -> None:
         """Move the end of the lease; take another node id if this one was lost."""
         held = self._held
-        if held is None or not await self._write(_lease(held).node, held):
+        is_over = held is None or _lease(held).ends_ms <= self._clock.wall_ms()
+        if held is None or is_over or not await self._write(_lease(held).node, held):
             self._drop()
             await self.acquire()
+        self._use()
 
     async def release(self) -> None:
         """Let the lease end now, behind the newest id made under it."""
@@ -155,7 +176,9 @@ class NodeLeases:
         renewed = row is not None and row is self._held
         leased_ms = _lease(row).leased_ms if row is not None and renewed else now_ms
         ends_ms = now_ms + LEASE_MS
-        lease = NodeLease(node, self._holder, self._token, leased_ms, ends_ms, self._level)
+        lease = NodeLease(
+            node, self._holder, self._token, leased_ms, ends_ms, self._level, self.separator
+        )
         version = self._entropy()
         id = lease_row(node)
         try:
@@ -172,14 +195,28 @@ class NodeLeases:
         if outcome is Outcome.LOST:
             return False
         self._held = Versioned(lease, version)
-        self._generator.use(Lease(node, leased_ms, lease.ends_ms))
         return True
+
+    async def _begin(self) -> None:
+        """Use a new lease, unless it is objected to: then it is given back."""
+        if self._confirm is not None:
+            try:
+                await self._confirm()
+            except BaseException:
+                await self.release()
+                raise
+        self._use()
+
+    def _use(self) -> None:
+        assert self._held is not None
+        lease = _lease(self._held)
+        self._generator.use(Lease(lease.node, lease.leased_ms, lease.ends_ms))
 
     def _drop(self) -> None:
         self._held = None
         self._generator.use(None)
 
-    async def _keep(self, before_renewal: Callable[[], Awaitable[None]]) -> None:
+    async def _keep(self, before_renewal: Confirm) -> None:
         """Renew for ever. Failures are tried again; the generator stops by itself at the end.
 
         The wall clock says when: a machine that slept wakes up with its lease long over.
@@ -195,6 +232,10 @@ class NodeLeases:
                 due_ms = self._clock.wall_ms() + LEASE_RENEW_MS
             except NewerFormat:
                 self._drop()
+            except BadSetting as error:
+                logger.error("%s", error)  # noqa: TRY400  where it was found tells an operator nothing
+                self._drop()
+                due_ms = self._clock.wall_ms() + LEASE_RENEW_MS
             except Exception:  # noqa: BLE001, S112  whatever it is, the next try may work  # nosec B112
                 continue
 

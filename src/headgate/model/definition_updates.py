@@ -35,8 +35,8 @@ def add_schema(table: TableMetadata, update: AddSchema, progress: Progress) -> T
     schema = decode(update.schema, Object, "schema")
     columns = schemas.check(schema, table.format_version)
     last_column_id = max(table.last_column_id, *columns, 0)
-    equal = next((each for each in table.schemas if schemas.same(each.value, schema)), None)
-    id = equal.id if equal else _next_id(table.schemas, 0)
+    equal = progress.schemas.equal(table.schemas, schemas.shape(schema))
+    id = equal.id if equal else progress.schemas.next_id(table.schemas, 0)
     progress.last_schema_id = id
     if equal:
         return replace(table, last_column_id=last_column_id)
@@ -56,11 +56,15 @@ def set_current_schema(
     schema = find(table.schemas, id)
     if not schema:
         raise BadMetadata(f"Cannot set current schema to unknown schema: {id}")
-    if id != table.current_schema_id:
-        columns = schemas.columns(schema.value)
-        for spec in table.partition_specs:
-            partitioning.check_names(spec.value, columns)
+    progress.changed_schema |= id != table.current_schema_id
     return replace(table, current_schema_id=id)
+
+
+def check_partition_names(table: TableMetadata) -> None:
+    """The names of all partitions fit the current schema, also those of specs out of use."""
+    columns = _columns(table, "partition name")
+    for spec in table.partition_specs:
+        partitioning.check_names(spec.value, columns)
 
 
 def remove_schemas(table: TableMetadata, update: RemoveSchemas, _: Progress) -> TableMetadata:
@@ -73,16 +77,14 @@ def remove_schemas(table: TableMetadata, update: RemoveSchemas, _: Progress) -> 
 def add_spec(table: TableMetadata, update: AddSpec, progress: Progress) -> TableMetadata:
     """Its number is ours; the ids of its fields are the client's, or ours if it gave none."""
     spec = partitioning.normalized(decode(update.spec, Object, "partition spec"))
-    columns = _columns(table, "partition spec")
+    columns = _columns(table, "partition spec", progress)
     partitioning.check(spec, columns)
-    equal = next(
-        (each for each in table.partition_specs if partitioning.same(each.value, spec)), None
-    )
-    id = equal.id if equal else _next_id(table.partition_specs, 0)
+    equal = progress.specs.equal(table.partition_specs, partitioning.shape(spec))
+    id = equal.id if equal else progress.specs.next_id(table.partition_specs, 0)
     progress.last_spec_id = id
     if equal:
         return table
-    spec = _with_field_ids(table, spec)
+    spec = _with_field_ids(table, spec, progress)
     partitioning.check_new(spec, columns)
     if table.format_version == 1 and not partitioning.is_sequential(spec):
         raise BadMetadata(
@@ -118,13 +120,14 @@ def remove_partition_specs(
 def add_sort_order(table: TableMetadata, update: AddSortOrder, progress: Progress) -> TableMetadata:
     """Its number is ours: 0 for the order without fields, from 1 for all others."""
     order = sorting.normalized(decode(update.sort_order, Object, "sort order"))
-    fields = sorting.fields(order)
-    sorting.check(order, _columns(table, "sort order"))
-    equal = next((each for each in table.sort_orders if sorting.fields(each.value) == fields), None)
+    fields = sorting.shape(order)
+    sorting.check(order, _columns(table, "sort order", progress))
+    equal = progress.orders.equal(table.sort_orders, fields)
     if equal:
         progress.last_order_id = equal.id
         return table
-    id = _next_id(table.sort_orders, sorting.FIRST_ID) if fields else sorting.UNSORTED_ID
+    next_id = progress.orders.next_id(table.sort_orders, sorting.FIRST_ID)
+    id = next_id if fields else sorting.UNSORTED_ID
     progress.last_order_id = id
     return replace(table, sort_orders=(*table.sort_orders, define(order, ORDER_ID, id)))
 
@@ -149,26 +152,29 @@ def check_defaults(table: TableMetadata) -> None:
     sorting.check(order.value, columns)
 
 
-def _columns(table: TableMetadata, what: str) -> dict[int, Column]:
+def _columns(
+    table: TableMetadata, what: str, progress: Progress | None = None
+) -> dict[int, Column]:
     schema = find(table.schemas, table.current_schema_id)
     if not schema:
         raise BadMetadata(f"Cannot add a {what} before a schema is added")
-    return schemas.columns(schema.value)
+    if progress is None:
+        return schemas.columns(schema.value)
+    if progress.columns[0] != schema.json:
+        progress.columns = schema.json, schemas.columns(schema.value)
+    return progress.columns[1]
 
 
-def _with_field_ids(table: TableMetadata, spec: Object) -> Object:
+def _with_field_ids(table: TableMetadata, spec: Object, progress: Progress) -> Object:
     if table.format_version == 1:
         return partitioning.with_field_ids(spec)
-    known = [field for each in table.partition_specs for field in partitioning.fields(each.value)]
+    known = progress.field_ids.of(table.partition_specs)
     return partitioning.with_field_ids(spec, known, table.last_partition_id)
 
 
-def _next_id(definitions: Definitions, first: int) -> int:
-    return max((each.id + 1 for each in definitions), default=first)
-
-
 def _without(definitions: Definitions, ids: list[int]) -> Definitions:
-    return tuple(each for each in definitions if each.id not in ids)
+    gone = set(ids)
+    return tuple(each for each in definitions if each.id not in gone)
 
 
 def _resolved(id: int, last_added: int | None, noun: str) -> int:

@@ -1,7 +1,7 @@
 """Long arrays of a metadata file, kept encoded: appending copies nothing, reading is done late."""
 
-from collections.abc import Iterable, Iterator
-from typing import Self, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, Self, TypeVar
 
 from msgspec import Raw
 
@@ -13,6 +13,7 @@ PIECE_BYTES_MIN = 1 << 14  # shorter ones grow, so that there are few
 PIECES_MAX = 64  # then they are joined, so that a long row of appends stays cheap to encode
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 class JsonArray:
@@ -101,6 +102,26 @@ class JsonArray:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({sum(map(_size, self.encoded()))} bytes)"
+
+
+class KnownElements(Generic[K]):
+    """The keys of an array's elements: read once, and kept up to date while elements are added."""
+
+    def __init__(self) -> None:
+        self._array: JsonArray | None = None
+        self._keys: set[K] = set()
+
+    def keys(self, array: JsonArray, read: Callable[[JsonArray], Iterable[K]]) -> set[K]:
+        """The keys of an array; `read` reads them if it is another one than before."""
+        if array is not self._array:
+            self._array, self._keys = array, set(read(array))
+        return self._keys
+
+    def added(self, array: JsonArray, key: K) -> JsonArray:
+        """This array has the elements that are known and one more at its end, of this key."""
+        self._array = array
+        self._keys.add(key)
+        return array
 
 
 def _size(piece: Json) -> int:

@@ -1,5 +1,7 @@
 """Names of catalogs, namespaces and what they hold."""
 
+import re
+import unicodedata
 from typing import NamedTuple
 
 from headgate.errors import BadName
@@ -7,6 +9,10 @@ from headgate.limits import NAME_BYTES_MAX, NAMESPACE_LEVELS_MAX
 
 Levels = tuple[str, ...]
 """The path of a namespace, outermost first; empty for the catalog itself."""
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_SELECTOR = re.compile("[\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
 class Identifier(NamedTuple):
@@ -53,3 +59,25 @@ def check_name(name: str) -> None:
         why = "it means a directory"
     if why:
         raise BadName(f"Invalid name: {name[:80]!r}", why=why, fix="Choose another name")
+
+
+def check_principal_name(name: str) -> None:
+    """The name of a new user, group or role: one that shows all of its characters.
+
+    Those that were stored before stay as they are: they can be read and removed.
+    """
+    check_name(name)
+    hidden = next((char for char in name if is_hidden(char)), None)
+    if hidden is not None:
+        raise BadName(
+            f"Invalid name: {name[:80]!r}",
+            why=f"it has a character that is not shown, U+{ord(hidden):04X}, so that it could be "
+            "taken for another name",
+            fix="Leave that character out",
+        )
+
+
+def is_hidden(char: str) -> bool:
+    """Whether a character is not shown, or changes how others are: controls, zero-width and
+    bidirectional marks, separators of lines, fillers and variation selectors."""
+    return unicodedata.category(char) in _HIDDEN or char in _FILLERS or bool(_SELECTOR.match(char))

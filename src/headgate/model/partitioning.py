@@ -1,6 +1,6 @@
 """Partition specs: what makes one valid, the ids of its fields, and when two are the same."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
@@ -22,8 +22,17 @@ class PartitionField(NamedTuple):
     name: str
     transform: str
 
+    @property
+    def key(self) -> tuple[int, str]:
+        """What makes two fields the same."""
+        return self.source_id, self.transform
+
     def __str__(self) -> str:
         return f"{self.id}: {self.name}: {self.transform}({self.source_id})"
+
+
+FieldIds = dict[tuple[int, str], int | None]
+"""The ids of partition fields, by their keys."""
 
 
 class _Field(Struct, rename="kebab"):
@@ -68,23 +77,25 @@ def normalized(spec: Object) -> Object:
 
 def same(one: Object, other: Object) -> bool:
     """Whether two specs partition alike: equal but for the ids of spec and fields."""
-    ours, theirs = fields(one), fields(other)
-    return [field._replace(id=None) for field in ours] == [
-        field._replace(id=None) for field in theirs
-    ]
+    return shape(one) == shape(other)
+
+
+def shape(spec: Object) -> tuple[PartitionField, ...]:
+    """What specs have in common that partition alike."""
+    return tuple(field._replace(id=None) for field in fields(spec))
 
 
 def with_field_ids(
-    spec: Object, known: Iterable[PartitionField] = (), last_id: int = FIRST_FIELD_ID - 1
+    spec: Object, known: FieldIds | None = None, last_id: int = FIRST_FIELD_ID - 1
 ) -> Object:
     """A spec whose fields all have ids: an old one if the field is not new, else the next one."""
     parsed = fields(spec)
     if all(field.id is not None for field in parsed):
         return spec
-    ids = {(field.source_id, field.transform): field.id for field in known}
-    members = []
+    members, used = [], set[tuple[int, str]]()
     for field, member in zip(parsed, spec["fields"], strict=True):
-        id = ids.pop((field.source_id, field.transform), None)
+        id = known.get(field.key) if known and field.key not in used else None
+        used.add(field.key)
         if id is None:
             last_id = id = last_id + 1
         members.append({**member, "field-id": id})

@@ -1,6 +1,6 @@
 """Schemas: their columns at every depth, what makes one valid, fresh ids, when two are equal."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -119,7 +119,14 @@ def without_null_defaults(schema: Object) -> Object:
 
 def same(one: Object, other: Object) -> bool:
     """Whether two schemas are equal but for their ids."""
-    return _comparable_schema(one) == _comparable_schema(other)
+    return shape(one) == shape(other)
+
+
+def shape(schema: Object) -> Hashable:
+    """What schemas have in common that are equal but for their ids."""
+    plain = {name: value for name, value in schema.items() if name != "schema-id"}
+    plain["identifier-field-ids"] = sorted(set(schema.get("identifier-field-ids") or ()))
+    return _comparable(plain)
 
 
 def with_fresh_ids(schema: Object) -> tuple[Object, dict[int, int]]:
@@ -279,18 +286,16 @@ def _without_null_defaults(value: object) -> object:
     return value
 
 
-def _comparable_schema(schema: Object) -> object:
-    plain = {name: value for name, value in schema.items() if name != "schema-id"}
-    plain["identifier-field-ids"] = sorted(set(schema.get("identifier-field-ids") or ()))
-    return _comparable(plain)
-
-
-def _comparable(value: object, member: str = "") -> object:
+def _comparable(value: object, member: str = "") -> Hashable:
     """A value with one spelling for each type, and without members that are null."""
     if isinstance(value, list):
-        return [_comparable(each) for each in value]
+        return tuple(_comparable(each) for each in value)
     if isinstance(value, dict):
-        return {name: _comparable(each, name) for name, each in value.items() if each is not None}
+        members = value.items()
+        return frozenset(
+            (name, _comparable(each, name)) for name, each in members if each is not None
+        )
     if isinstance(value, str) and member in {"type", "element", "key", "value"}:
         return value if value in {"struct", "list", "map"} else types.canonical(value)
+    assert isinstance(value, Hashable)
     return value

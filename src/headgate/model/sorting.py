@@ -47,6 +47,11 @@ def fields(order: Object) -> list[SortField]:
     return [_field(field) for field in convert(order, _Order, "sort order").fields]
 
 
+def shape(order: Object) -> tuple[SortField, ...]:
+    """What orders have in common that sort alike."""
+    return tuple(fields(order))
+
+
 def normalized(order: Object) -> Object:
     """An order with each word in its one spelling."""
     members = [

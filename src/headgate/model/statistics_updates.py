@@ -5,7 +5,7 @@ from collections.abc import Collection
 from msgspec import Struct
 from msgspec.structs import replace
 
-from headgate.model.json_arrays import JsonArray
+from headgate.model.json_arrays import JsonArray, KnownElements
 from headgate.model.json_values import Int32, Int64, Json, Object, decode
 from headgate.model.table_actions import (
     RemovePartitionStatistics,
@@ -39,9 +39,12 @@ class _Statistics(_PartitionStatistics):
     blob_metadata: list[_Blob]
 
 
-def set_statistics(table: TableMetadata, update: SetStatistics, _: Progress) -> TableMetadata:
+def set_statistics(
+    table: TableMetadata, update: SetStatistics, progress: Progress
+) -> TableMetadata:
     """They take the place of those that the snapshot had."""
-    return replace(table, statistics=_put(table.statistics, update.statistics, _Statistics))
+    files = _put(table.statistics, update.statistics, _Statistics, progress.statistics)
+    return replace(table, statistics=files)
 
 
 def remove_statistics(table: TableMetadata, update: RemoveStatistics, _: Progress) -> TableMetadata:
@@ -50,10 +53,15 @@ def remove_statistics(table: TableMetadata, update: RemoveStatistics, _: Progres
 
 
 def set_partition_statistics(
-    table: TableMetadata, update: SetPartitionStatistics, _: Progress
+    table: TableMetadata, update: SetPartitionStatistics, progress: Progress
 ) -> TableMetadata:
     """They take the place of those that the snapshot had."""
-    files = _put(table.partition_statistics, update.partition_statistics, _PartitionStatistics)
+    files = _put(
+        table.partition_statistics,
+        update.partition_statistics,
+        _PartitionStatistics,
+        progress.partition_statistics,
+    )
     return replace(table, partition_statistics=files)
 
 
@@ -67,16 +75,24 @@ def remove_partition_statistics(
 
 def without_snapshots(files: JsonArray, ids: Collection[int]) -> JsonArray:
     """Statistics files but for those of some snapshots."""
-    of = [file.snapshot_id for file in files.read(_OfSnapshot, "statistics")]
+    of = _snapshots(files)
     if not any(id in ids for id in of):
         return files
     kept = zip(of, files.elements(), strict=True)
     return JsonArray.of(file for id, file in kept if id not in ids)
 
 
-def _put(files: JsonArray, file: Json, kind: type[_OfSnapshot]) -> JsonArray:
+def _put(
+    files: JsonArray, file: Json, kind: type[_OfSnapshot], known: KnownElements[int]
+) -> JsonArray:
     decode(file, Object, "statistics")  # also what is not looked at must be JSON
     id = decode(file, kind, "statistics").snapshot_id
+    if id not in known.keys(files, _snapshots):
+        return known.added(files.appended(bytes(file)), id)
     if bytes(file) in map(bytes, files.elements()):
         return files
     return without_snapshots(files, {id}).appended(bytes(file))
+
+
+def _snapshots(files: JsonArray) -> list[int]:
+    return [file.snapshot_id for file in files.read(_OfSnapshot, "statistics")]

@@ -4,8 +4,9 @@ from typing import cast
 
 from msgspec import Raw, Struct
 
+from headgate.limits import TABLE_UPDATES_MAX
 from headgate.model.json_values import Int32, Int64, Json
-from headgate.model.tagged_values import Vocabulary, decode_tagged, tags
+from headgate.model.tagged_values import Vocabulary, check_count, decode_tagged, tags
 
 LAST_ADDED = -1  # in place of an id: what this commit added last
 
@@ -196,4 +197,19 @@ _VOCABULARY = Vocabulary(
 
 def decode_updates(data: Json) -> list[TableUpdate]:
     """The updates of a commit, in order."""
-    return cast("list[TableUpdate]", decode_tagged(data, _VOCABULARY))
+    updates = _folded(cast("list[TableUpdate]", decode_tagged(data, _VOCABULARY)))
+    check_count(len(updates), TABLE_UPDATES_MAX)
+    return updates
+
+
+def _folded(updates: list[TableUpdate]) -> list[TableUpdate]:
+    """Snapshots that are removed one after the other are removed at once: older clients send an
+    update for each of them, and may expire very many."""
+    folded: list[TableUpdate] = []
+    for update in updates:
+        last = folded[-1] if folded else None
+        if isinstance(update, RemoveSnapshots) and isinstance(last, RemoveSnapshots):
+            last.snapshot_ids.extend(update.snapshot_ids)
+        else:
+            folded.append(update)
+    return folded

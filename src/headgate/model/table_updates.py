@@ -89,6 +89,8 @@ def apply(
         table = _completed(table)
     elif table == metadata:
         return metadata
+    if progress.changed_schema:
+        definition_updates.check_partition_names(table)
     if not metadata or _defaults(table) != _defaults(metadata):
         definition_updates.check_defaults(table)
     table = replace(table, last_updated_ms=now_ms)
@@ -200,7 +202,7 @@ def _remove_properties(
 
 
 def _add_encryption_key(
-    table: TableMetadata, update: AddEncryptionKey, _: Progress
+    table: TableMetadata, update: AddEncryptionKey, progress: Progress
 ) -> TableMetadata:
     decode(update.encryption_key, Object, "encryption key")
     key = decode(update.encryption_key, _EncryptionKey, "encryption key")
@@ -208,16 +210,16 @@ def _add_encryption_key(
         base64.b64decode(key.encrypted_key_metadata, validate=True)
     except ValueError:
         raise BadMetadata(f"Invalid encryption key {key.key_id}: it is not base64") from None
-    if key.key_id in _key_ids(table):
+    if key.key_id in progress.key_ids.keys(table.encryption_keys, _key_ids):
         return table
     keys = table.encryption_keys.appended(bytes(update.encryption_key))
-    return replace(table, encryption_keys=keys)
+    return replace(table, encryption_keys=progress.key_ids.added(keys, key.key_id))
 
 
 def _remove_encryption_key(
     table: TableMetadata, update: RemoveEncryptionKey, _: Progress
 ) -> TableMetadata:
-    ids = _key_ids(table)
+    ids = _key_ids(table.encryption_keys)
     if update.key_id not in ids:
         return table
     keys = zip(ids, table.encryption_keys.elements(), strict=True)
@@ -225,8 +227,8 @@ def _remove_encryption_key(
     return replace(table, encryption_keys=kept)
 
 
-def _key_ids(table: TableMetadata) -> list[str]:
-    return [key.key_id for key in table.encryption_keys.read(_EncryptionKey, "encryption-keys")]
+def _key_ids(keys: JsonArray) -> list[str]:
+    return [key.key_id for key in keys.read(_EncryptionKey, "encryption-keys")]
 
 
 _HANDLERS: Mapping[type[TableUpdate], Handler] = {

@@ -26,6 +26,16 @@ def decode_tagged(data: Json, vocabulary: Vocabulary) -> list[Struct]:
     return [_decode(each, vocabulary) for each in decode(data, list[Raw], what, BadRequest)]
 
 
+def check_count(updates: int, most: int) -> None:
+    """Refuse a commit of too many updates: each is applied to what the one before it made."""
+    if updates > most:
+        raise BadRequest(
+            f"Cannot apply {updates:,} updates",
+            why=f"one commit may have {most:,} at most",
+            fix="Send them in several commits",
+        )
+
+
 def tags(*kinds: type[T]) -> dict[str, type[T]]:
     """Kinds by their names on the wire."""
     return {str(kind.__struct_config__.tag): kind for kind in kinds}

@@ -2,6 +2,7 @@
 
 import re
 
+from headgate.amounts import whole_number
 from headgate.errors import BadMetadata
 from headgate.model import types
 from headgate.model.schemas import Column
@@ -9,6 +10,7 @@ from headgate.model.schemas import Column
 VOID = "void"
 _WIDE = re.compile(r"(bucket|truncate)\[(\d+)\]")
 _WIDTH_MAX = 2**31 - 1
+_WIDTHS = f"widths are 1 to {_WIDTH_MAX}"
 _TIMES = {"timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"}
 _DATES = _TIMES | {"date"}
 _TRUNCATABLE = {"int", "long", "string", "binary", "decimal"}
@@ -40,7 +42,10 @@ def width(transform: str) -> int:
     """The width of a transform that has one."""
     match = _WIDE.fullmatch(transform)
     assert match
-    return int(match[2])
+    found = whole_number(match[2], _WIDTH_MAX)
+    if not found:
+        raise BadMetadata(f"Invalid transform {transform[:80]}", why=_WIDTHS)
+    return found
 
 
 def group(transform: str) -> str:
@@ -52,9 +57,8 @@ def check(transform: str, column: Column) -> None:
     """A transform can be applied to the values of a column."""
     assert isinstance(column.type, str)
     type, name = types.kind(column.type), kind(transform)
-    match = _WIDE.fullmatch(transform)
-    if match and not 0 < int(match[2]) <= _WIDTH_MAX:
-        raise BadMetadata(f"Invalid transform {transform}", why=f"widths are 1 to {_WIDTH_MAX}")
+    if _WIDE.fullmatch(transform):
+        width(transform)
     fitting = _FITTING.get(name)
     if (name == "identity" and type in _UNSORTABLE) or (fitting and type not in fitting):
-        raise BadMetadata(f"Invalid source type {column.type} for transform: {transform}")
+        raise BadMetadata(f"Invalid source type {column.type} for transform: {transform[:80]}")

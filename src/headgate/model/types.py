@@ -2,6 +2,7 @@
 
 import re
 
+from headgate.amounts import whole_number
 from headgate.errors import BadMetadata
 
 DEFAULTS_SINCE_VERSION = 3
@@ -24,6 +25,7 @@ _GEOGRAPHY = re.compile(r"geography\s*(?:\(\s*([^,)]*?)\s*(?:,\s*(\w*)\s*)?\))?"
 _EDGES = {"spherical", "vincenty", "thomas", "andoyer", "karney"}
 _CRS = "OGC:CRS84"
 _PRECISION_MAX = 38
+_LENGTH_MAX = 2**31 - 1
 
 
 def kind(type: str) -> str:
@@ -31,12 +33,16 @@ def kind(type: str) -> str:
     lower = type.lower()
     if lower in _PLAIN:
         return lower
-    if _FIXED.fullmatch(lower):
+    if fixed := _FIXED.fullmatch(lower):
+        if whole_number(fixed[1], _LENGTH_MAX) is None:
+            raise BadMetadata(f"Invalid type {type[:80]}", why=f"its length is over {_LENGTH_MAX}")
         return "fixed"
     if decimal := _DECIMAL.fullmatch(lower):
-        if not int(decimal[2]) <= int(decimal[1]) <= _PRECISION_MAX:
+        precision = whole_number(decimal[1], _PRECISION_MAX)
+        if precision is None or whole_number(decimal[2], precision) is None:
             raise BadMetadata(
-                f"Invalid type {type}", why=f"the precision is over {_PRECISION_MAX} or too small"
+                f"Invalid type {type[:80]}",
+                why=f"the precision is over {_PRECISION_MAX} or too small",
             )
         return "decimal"
     if (geometry := _GEOMETRY.fullmatch(type)) and geometry[1] != "":
@@ -44,7 +50,7 @@ def kind(type: str) -> str:
     geography = _GEOGRAPHY.fullmatch(type)
     if geography and geography[1] != "" and (geography[2] or "spherical").lower() in _EDGES:
         return "geography"
-    raise BadMetadata(f"Cannot parse type string to primitive: {type}")
+    raise BadMetadata(f"Cannot parse type string to primitive: {type[:80]}")
 
 
 def canonical(type: str) -> str:

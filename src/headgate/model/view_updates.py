@@ -7,8 +7,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from headgate.errors import BadMetadata, DuplicateDialect
+from headgate.limits import VIEW_UPDATES_MAX
 from headgate.model import json_values, schemas
 from headgate.model.json_values import Int32, Object
+from headgate.model.tagged_values import check_count
 from headgate.model.view_metadata import (
     FORMAT_VERSION,
     LogEntry,
@@ -134,6 +136,7 @@ _UPDATES: dict[str, type[_Update]] = {
 
 def apply(metadata: ViewMetadata, raw_list: Sequence[object], *, now_ms: int) -> ViewMetadata:
     """The view after all updates, the same object if they change nothing."""
+    check_count(len(raw_list), VIEW_UPDATES_MAX)
     draft = _Draft(metadata, now_ms)
     for raw in raw_list:
         _read(raw).apply(draft)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from headgate.amounts import INT64_MAX, whole_number
 from headgate.pipelines.appends import Column
 
 DAY_MS = 24 * 60 * 60 * 1000
@@ -206,4 +207,4 @@ def _total(snapshot: Snapshot | None, name: str) -> int | None:
 
 
 def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() else None
+    return whole_number(text, INT64_MAX) if text.isascii() else None

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from headgate.amounts import INT64_MAX, whole_number
+
 MAIN = "main"
 BRANCH = "branch"
 REF_AGE = "history.expire.max-ref-age-ms"
@@ -26,7 +28,7 @@ class Snapshot(msgspec.Struct, frozen=True, rename="kebab"):
     def count(self, name: str) -> int:
         """A number of its summary; 0 if it does not say."""
         text = self.summary.get(name, "")
-        return int(text) if text.isdecimal() else 0
+        return whole_number(text, INT64_MAX) or 0
 
     @property
     def changed_records(self) -> int:
@@ -68,7 +70,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="kebab"):
     def number(self, name: str, default: int) -> int:
         """A property that is a number above 0; the default if there is none such."""
         text = self.properties.get(name, "").strip()
-        return int(text) if text.isdecimal() and int(text) else default
+        return whole_number(text, INT64_MAX) or default
 
     @property
     def by_id(self) -> dict[int, Snapshot]:

@@ -122,8 +122,8 @@ class Claims:
             if live.job.is_in_grace(now_ms):
                 # A clock that was set back must not make it wait for years.
                 return seen_ms >= live.job.not_before_ms - live.job.created_ms
-            longest_ms = 1.5 * self._terms.backoff_max_ms
-            return row is None or now_ms >= row.next_attempt_ms or seen_ms >= longest_ms
+            is_next = row is None or now_ms >= row.next_attempt_ms
+            return is_next or seen_ms >= self._terms.backoff_max_ms
         if row.state == State.RUNNING or (row.state == State.CANCELLED and row.owner):
             return seen_ms >= max(self._terms.lease_ms, row.lease_ms)
         return row.state in _ENDED

@@ -250,14 +250,21 @@ def stage_ended(row: JobRow, stage: str, tally: Tally) -> JobRow:
 def postponed(row: JobRow, why: str, now_ms: int, terms: JobTerms, chance: float) -> JobRow:
     """An attempt failed: another one follows later, or none if there were enough."""
     last = row.attempts >= terms.max_attempts or is_deadly(row, terms)
-    pause_ms = min(terms.backoff_max_ms, terms.backoff_base_ms * 2 ** max(row.attempts - 1, 0))
     return msgspec.structs.replace(
         row,
         state=State.DEAD_LETTER if last else State.PENDING,
         error=why[:ERROR_CHARS_MAX],
-        next_attempt_ms=0 if last else now_ms + int(pause_ms * (0.5 + chance)),
+        next_attempt_ms=0 if last else now_ms + pause_ms(row.attempts, terms, chance),
         updated_ms=now_ms,
     )
+
+
+def pause_ms(attempts: int, terms: JobTerms, chance: float) -> int:
+    """How long a job waits after so many failed attempts: between a half and the whole of what
+    doubles with each of them, never more than the maximum. `chance` is at least 0 and below 1."""
+    doublings = min(attempts, terms.backoff_max_ms.bit_length())
+    longest_ms = min(terms.backoff_max_ms, terms.backoff_base_ms << doublings)
+    return longest_ms - int(longest_ms * chance / 2)
 
 
 def succeeded(row: JobRow, now_ms: int) -> JobRow:

@@ -36,6 +36,14 @@ BOOTSTRAP_ALLOWED_LOCATIONS = Setting(
     default_help="none",
     help="Where else tables of that catalog may lie: locations, separated by commas.",
 )
+BOOTSTRAP_ACCEPT_TABLES = Setting(
+    name="bootstrap.accept-tables",
+    type=bool,
+    default=False,
+    help="Whether a fresh store is made though there are tables in its warehouse. Without it such "
+    "a store does not start: its database may have been lost. Tables that are there can be "
+    "registered.",
+)
 CATALOGS_WAREHOUSE = Setting(
     name="catalogs.warehouse",
     type=str,

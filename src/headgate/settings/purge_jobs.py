@@ -80,8 +80,8 @@ PURGE_BACKOFF_BASE = Setting(
     unit="milliseconds",
     least=1,
     most=PURGE_MS_MAX,
-    help="How long a job waits after its first failure, give or take a half; each further failure "
-    "doubles it.",
+    help="Half of how long a job waits after its first failure; each further failure doubles it. "
+    "Up to a half of each pause is left out, by chance, so that jobs do not return all at once.",
 )
 PURGE_BACKOFF_MAX = Setting(
     name="purger.async.backoff-max-ms",
@@ -90,7 +90,7 @@ PURGE_BACKOFF_MAX = Setting(
     unit="milliseconds",
     least=1,
     most=PURGE_MS_MAX,
-    help="How long a job waits at most between two attempts.",
+    help="How long a job waits at most between two attempts, whatever chance says.",
 )
 PURGE_RETENTION = Setting(
     name="purger.async.completed-retention-hours",

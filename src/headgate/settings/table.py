@@ -30,6 +30,7 @@ from headgate.settings.authorization import (
 from headgate.settings.catalogs import (
     ANSWERS_CACHE_BYTES,
     BOOTSTRAP,
+    BOOTSTRAP_ACCEPT_TABLES,
     BOOTSTRAP_ALLOWED_LOCATIONS,
     BOOTSTRAP_CATALOG,
     BOOTSTRAP_METALAKE,
@@ -168,6 +169,7 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         BOOTSTRAP_CATALOG,
         BOOTSTRAP_WAREHOUSE,
         BOOTSTRAP_ALLOWED_LOCATIONS,
+        BOOTSTRAP_ACCEPT_TABLES,
         CATALOGS_WAREHOUSE,
         CATALOGS_ALLOWED_LOCATIONS,
         CATALOGS_SHARE_FILES,

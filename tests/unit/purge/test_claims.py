@@ -184,7 +184,7 @@ async def test_a_failed_job_waits_for_its_time(workers: list[Worker]) -> None:
     assert await one.claims.due([job()]) == []
     assert await other.claims.claim(job()) is None
 
-    other.clock.advance(TERMS.backoff_base_ms)
+    other.clock.advance(2 * TERMS.backoff_base_ms)
     again = await other.claimed(job())
     assert again.row.attempts == 2
 
@@ -197,7 +197,7 @@ async def test_a_clock_that_went_back_does_not_make_a_job_wait_for_ever(
     lease = await one.claimed(job())
     await lease.end(postponed(lease.row, "why", one.clock.wall_ms() + TEN_YEARS_MS, TERMS, 0.5))
     assert await other.claims.due([job()]) == []
-    await other.pass_time(1.5 * TERMS.backoff_max_ms - 1)
+    await other.pass_time(TERMS.backoff_max_ms - 1)
     assert await other.claims.due([job()]) == []
 
     await other.pass_time(1)
@@ -302,7 +302,7 @@ async def test_jobs_that_cannot_be_due_are_not_read_again_and_again(
     monkeypatch.setattr(other.claims, "rows", noted)
     for _ in range(3):
         assert await other.claims.due(jobs) == []
-    other.clock.advance(TERMS.backoff_base_ms)
+    other.clock.advance(3 * TERMS.backoff_base_ms // 2)
     assert await other.claims.due(jobs) == [job(8)]
     other.clock.advance(REST_SECONDS_MAX * 1_000)
     await other.claims.due(jobs)

@@ -14,6 +14,7 @@ from headgate.purge.jobs import (
     beaten,
     cancelled,
     claimed,
+    pause_ms,
     postponed,
     redriven,
     released,
@@ -62,15 +63,29 @@ def test_who_only_finds_what_was_known_gets_no_further() -> None:
     assert row.takeovers == 0
 
 
-@pytest.mark.parametrize(("chance", "shares"), [(0.0, 0.5), (0.5, 1.0), (0.99, 1.49)])
-def test_pauses_double_up_to_a_limit_and_are_left_to_chance(chance: float, shares: float) -> None:
+@pytest.mark.parametrize(("chance", "share"), [(0.0, 1.0), (0.5, 0.75), (1 - 2**-53, 0.5)])
+def test_pauses_double_up_to_a_limit_and_are_left_to_chance(chance: float, share: float) -> None:
     """Jobs that failed together are not tried again together."""
     rows = [
         postponed(running(attempts=attempts), "why", 0, TERMS, chance) for attempts in (1, 2, 3)
     ]
 
     assert [row.state for row in rows] == [State.PENDING] * 3
-    assert [row.next_attempt_ms for row in rows] == [int(ms * shares) for ms in (100, 200, 300)]
+    assert [row.next_attempt_ms for row in rows] == pytest.approx(
+        [ms * share for ms in (200, 300, 300)], abs=1
+    )
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.25, 0.5, 0.999, 1 - 2**-53])
+@pytest.mark.parametrize("attempts", [0, 1, 2, 5, 20, 100_000])
+@pytest.mark.parametrize(("base", "most"), [(1, 1), (1, 3), (7, 7), (30_000, 3_600_000)])
+def test_no_pause_is_longer_than_the_maximum_nor_shorter_than_its_half(
+    base: int, most: int, attempts: int, chance: float
+) -> None:
+    """Chance stays inside of min(max, base * 2 ** attempts), however often a job failed."""
+    terms = JobTerms(backoff_base_ms=base, backoff_max_ms=most)
+    whole = min(most, base * 2**attempts)
+    assert whole / 2 <= pause_ms(attempts, terms, chance) <= whole <= most
 
 
 def test_too_many_attempts_end_in_the_dead_letters() -> None:

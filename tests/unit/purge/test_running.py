@@ -172,7 +172,7 @@ async def test_what_fails_is_tried_again_and_says_which_files(
     assert row.error.startswith("1 file cannot be deleted: the first is /w/stuck: it is stuck")
     assert f"table a.t is not purged yet (job {live.id}, attempt 1)" in caplog.text
 
-    world.rig.clock.advance(TERMS.backoff_base_ms)
+    world.rig.clock.advance(2 * TERMS.backoff_base_ms)
     await purging.look()
     assert await finished(purging) == [State.SUCCEEDED]
 
@@ -184,7 +184,7 @@ async def test_leaves_that_are_gone_are_not_looked_for_again(
     purging.deleter.scripts = [[], [StorageUnavailable("the store is away")]]
     await purging.drop()
     await purging.workers.idle()
-    world.rig.clock.advance(TERMS.backoff_base_ms)
+    world.rig.clock.advance(2 * TERMS.backoff_base_ms)
     await purging.look()
 
     assert [task.stage for task in purging.deleter.tasks] == [LEAVES, ROOTS, ROOTS]

@@ -57,7 +57,7 @@ async def test_a_synchronous_purge_that_fails_is_told_and_tried_again(
     assert "/w/x: it is stuck" in message
     assert f"job {live.id}" in message
     assert await node.head(TABLE) == 404
-    world.rig.clock.advance(TERMS.backoff_base_ms)
+    world.rig.clock.advance(2 * TERMS.backoff_base_ms)
     await purging.look()
     assert await purging.live() == []
 

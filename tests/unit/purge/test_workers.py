@@ -70,7 +70,7 @@ async def test_jobs_that_fail_do_not_hold_up_others(world: World, node: Node) ->
         await purging.workers.idle()
 
     assert len(await purging.live()) == 2
-    world.rig.clock.advance(FEW.backoff_base_ms)
+    world.rig.clock.advance(2 * FEW.backoff_base_ms)
     await purging.look()
     assert await purging.live() == []
 

@@ -1,0 +1,62 @@
+"""Whether tables lie in a warehouse that a new store is to have: then a database was lost, most
+likely, and a new one in its place would hide that from all clients.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from headgate.errors import BadSetting, HeadgateError
+from headgate.kernel.kernel import Kernel
+from headgate.limits import WAREHOUSE_LOOK_FILES_MAX, WAREHOUSE_LOOK_SECONDS
+
+METADATA_ENDINGS = (".metadata.json", ".metadata.json.gz")
+
+logger = logging.getLogger(__name__)
+
+
+class Listing(Protocol):
+    """What lists the files of a storage."""
+
+    def list(self, prefix: str, /) -> AsyncIterator[str]:
+        """The locations of all files below a prefix."""
+        ...
+
+
+async def check_unused(kernel: Kernel, files: Listing, warehouse: str) -> None:
+    """Refuse a warehouse with tables if the store is new; a store that has metalakes is not.
+
+    The look is bounded: it finds the first metadata file, not all of them. A storage that cannot be
+    listed is taken for empty, as without a look.
+    """
+    if await kernel.realms.list():
+        return
+    try:
+        async with asyncio.timeout(WAREHOUSE_LOOK_SECONDS):
+            found = await find_metadata_file(files, warehouse)
+    except (HeadgateError, TimeoutError) as error:
+        logger.warning("%s is not looked at for tables of another store: %s", warehouse, error)
+        return
+    if found is None or await kernel.realms.list():  # of another node that was faster
+        return
+    raise BadSetting(
+        "the store cannot begin anew",
+        why=f"its database is new, but there are tables in its warehouse {warehouse}, as {found}: "
+        "the database may be lost, or be another one",
+        fix="Restore the database from its backup, or name the right one with --data or --backend; "
+        "for a new store choose another bootstrap.warehouse, or say that the tables are known with "
+        "--set bootstrap.accept-tables=true",
+    )
+
+
+async def find_metadata_file(files: Listing, warehouse: str) -> str | None:
+    """A metadata file of a table among the first files of a warehouse."""
+    seen = 0
+    async for location in files.list(warehouse):
+        seen += 1
+        if location.endswith(METADATA_ENDINGS) and "/metadata/" in location:
+            return location
+        if seen >= WAREHOUSE_LOOK_FILES_MAX:
+            break
+    return None
