@@ -71,14 +71,18 @@ class FoundObject(NamedTuple):
         """Who owns it; 0 if nobody does."""
         return self.scopes[-1].owner if self.scopes else self.metalake.root.owner
 
+    def permit(self, rule: Rule) -> None:
+        """Refuse the call unless this rule permits it, in the same words if nothing is there."""
+        is_held = self.kind is T.ROLE and self.id in self.metalake.access.roles
+        standing = int(Standing.SELF) if is_held else 0
+        self.metalake.require(rule, self.scopes, standing, self.names, self.text)
+
     def require(self, rule: Rule) -> None:
         """Refuse the call unless this rule permits it, and then what is not there.
 
         In this order: who may not know whether something is there is not told.
         """
-        is_held = self.kind is T.ROLE and self.id in self.metalake.access.roles
-        standing = int(Standing.SELF) if is_held else 0
-        self.metalake.require(rule, self.scopes, standing, self.names, self.text)
+        self.permit(rule)
         if not self.id:
             raise absent(self.kind, self.text)
         if self.catalog is not None and not self.catalog.in_use and self.kind is not T.CATALOG:

@@ -113,11 +113,11 @@ class Opened(NamedTuple):
         names = (self.catalog.name, *levels, *((name,) if name else ()))
         self.judge.check(rule, self.access, weight, self.call, names)
 
-    async def may(self, rule: Rule, identifier: Identifier) -> bool:
-        """Whether the rule permits it with a table or view, without refusing anything."""
+    async def may(self, rule: Rule, levels: Levels, name: str = "") -> bool:
+        """Whether the rule permits it with a namespace, table or view, without refusing it."""
         if not self.access.is_checked:
             return True
-        way = await self._way(identifier.namespace, RELATIONS, identifier.name)
+        way = await self._way(levels, RELATIONS, name)
         weight = weigh(self.access, (self.scope, *way.scopes))
         return permits(rule, weight, self.access.standing)
 
