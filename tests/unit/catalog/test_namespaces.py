@@ -308,9 +308,9 @@ async def test_dots_that_were_to_separate_levels_are_explained(node: Node) -> No
     """Whether there is such a namespace or not: the caller may not know it."""
     await node.namespace("a", "b")
 
-    for levels in (("a.b",), ("a.c",)):
+    for name in ("a.b", "a.c"):
         with pytest.raises(NamespaceNotFound, match="separated by %1F"):
-            await load_namespace(await node.opened(), levels)
+            await load_namespace(await node.opened(), (name,))
     for levels in (("a.",), ("a", "c")):
         with pytest.raises(NamespaceNotFound) as caught:
             await load_namespace(await node.opened(), levels)
