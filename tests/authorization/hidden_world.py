@@ -225,7 +225,8 @@ async def _name_all(world: HiddenWorld) -> None:
     file, place = hidden["metadata-location"], hidden["metadata"]["location"]
     own = await world.must("GET", "/iceberg/v1/default.main/namespaces/mine/tables/own")
     missing = file.replace("00000-", "99999-")
-    elsewhere = place.replace(HIDDEN, ABSENT)
+    warehouse, _, below = place.partition("/warehouse/")
+    elsewhere = f"{warehouse}/warehouse/{below.replace(HIDDEN, ABSENT)}"
     await world.must("POST", tables, new_table("dropped"))
     await world.must("DELETE", f"{tables}/dropped?purgeRequested=true")
     [job] = [one["id"] for one in (await world.must("GET", "/management/v1/jobs"))["jobs"]]
