@@ -51,6 +51,8 @@ class OpenedMetalake(NamedTuple):
     principals: HeadView
     roles: HeadView
     grants: HeadView
+    identities: HeadView
+    """Users that the server keeps for all metalakes."""
     heads: Heads
     judge: Judge
 
@@ -199,9 +201,15 @@ class MetalakeOpenings:
             principals,
             roles,
             grants,
+            await self._identities(heads),
             heads,
             judge,
         )
+
+    async def _identities(self, heads: Heads) -> HeadView:
+        """What is kept of users, by the value that was read; nothing if none was."""
+        value = dict(zip(heads.keys, heads.vector, strict=True)).get(IDENTITIES_KEY)
+        return await open_head(self._kernel.store, SYSTEM_REALM, value)
 
     def _keys(self, realm: str) -> tuple[PointerKey, ...]:
         """All pointers that the answer depends on: at the end those of the rights."""
