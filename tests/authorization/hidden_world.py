@@ -224,7 +224,9 @@ async def _name_all(world: HiddenWorld) -> None:
     hidden = await world.must("GET", f"{tables}/{HIDDEN}")
     file, place = hidden["metadata-location"], hidden["metadata"]["location"]
     own = await world.must("GET", "/iceberg/v1/default.main/namespaces/mine/tables/own")
-    missing = file.replace("00000-", "99999-")
+    near = await world.must("GET", f"{tables.replace('/hidden/', '/mine/')}/{HIDDEN}")
+    files = [file, near["metadata-location"]]
+    missing, missing_near = [one.replace("00000-", "99999-") for one in files]
     warehouse, _, below = place.partition("/warehouse/")
     elsewhere = f"{warehouse}/warehouse/{below.replace(HIDDEN, ABSENT)}"
     await world.must("POST", tables, new_table("dropped"))
@@ -238,7 +240,13 @@ async def _name_all(world: HiddenWorld) -> None:
         "view": {one: f"{one}_v" for one in (OWN, HIDDEN, ABSENT)},
         "function": {one: f"{one}_f" for one in (OWN, HIDDEN, ABSENT)},
         "job": {OWN: job, HIDDEN: job, ABSENT: no_job},
-        "file": {OWN: own["metadata-location"], HIDDEN: file, ABSENT: missing},
+        "file": {
+            OWN: own["metadata-location"],
+            HIDDEN: file,
+            ABSENT: missing,
+            "near": files[1],
+            "missing near": missing_near,
+        },
         "place": {OWN: own["metadata"]["location"], HIDDEN: place, ABSENT: elsewhere},
     }
     for one in ("hidden:inner", "absent:inner", "hidden:other", "hidden.inner", "absent.inner"):
@@ -246,7 +254,8 @@ async def _name_all(world: HiddenWorld) -> None:
     world.values["target"] = {OWN: "new", HIDDEN: HIDDEN, ABSENT: ABSENT}
     for kind in ("metalake", "catalog", "schema", "role"):
         world.values[f"target_{kind}"] = world.values[kind]
-    world.normal = [(file, "FILE"), (missing, "FILE"), (job, "JOB"), (no_job, "JOB")]
+    world.normal = [(one, "FILE") for one in (*files, missing, missing_near)]
+    world.normal += [(job, "JOB"), (no_job, "JOB")]
     world.normal += [(HIDDEN, ABSENT), ("inner", "other")]
 
 

@@ -25,12 +25,16 @@ from tests.authorization.hidden_world import (
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 PAIRS = ((HIDDEN, ABSENT),)
-NESTED_PAIRS = (
-    ("hidden:inner", "absent:inner"),
-    ("hidden:inner", "hidden:other"),
-    ("hidden.inner", "absent.inner"),
-)
-"""Further schemas for paths: in a hidden one, and with a dot where levels are meant."""
+FURTHER_PAIRS = {
+    "schema": (
+        ("hidden:inner", "absent:inner"),
+        ("hidden:inner", "hidden:other"),
+        ("hidden.inner", "absent.inner"),
+    ),
+    "file": (("near", "missing near"),),
+}
+"""Schemas in a hidden one, and with a dot where levels are meant, for paths; files of a table that
+is hidden in the caller's own schema."""
 _NAMES_TAKEN = {"table", "view", "target"}
 KNOWN: dict[str, set[str]] = {
     "maker": _NAMES_TAKEN,
@@ -85,8 +89,9 @@ def cases(world: HiddenWorld, caller: str) -> Iterator[Case]:
                 for others in (OWN, HIDDEN) if len(names) > 1 else (OWN,):
                     if others == OWN and name in KNOWN.get(caller, set()) | told:
                         continue
-                    is_in_path = name == "schema" and "{schema}" not in str(shape.body)
-                    for pair in (*PAIRS, *(NESTED_PAIRS if is_in_path else ())):
+                    has_levels = name == "schema" and "{schema}" in str(shape.body)
+                    further = () if has_levels else FURTHER_PAIRS.get(name, ())
+                    for pair in (*PAIRS, *further):
                         rest = {one: others for one in names if one != name}
                         yield Case(shape, name, rest, pair)
 
