@@ -13,6 +13,7 @@ from headgate.access.rules import (
     LOAD_CATALOG,
     LOAD_SCHEMA,
 )
+from headgate.catalog.browsing import leading
 from headgate.catalog.calls import Done
 from headgate.catalog.entities import Entry, Kind, NamespaceEntity
 from headgate.catalog.lake import Lake, LakeOptions
@@ -129,19 +130,23 @@ async def describe_namespace(opened: Opened, levels: Levels) -> NamespaceEntity:
 
 
 async def list_namespaces(opened: Opened, parent: Levels, paging: Paging) -> Page[Levels]:
-    """The direct children of a namespace, or the first level; those that the caller may see.
+    """The direct children of a namespace, or the first level: those that the caller may see, and
+    those that lead to one that it may see.
 
-    A namespace that the caller may not see is listed for the children that it may see. If there are
-    none, the namespace is as absent.
+    A namespace that the caller may not see is listed for such children. If there are none, it is as
+    absent.
     """
     await opened.require(LOAD_CATALOG, parent)
     above = (await find_namespace(opened, parent)).id if parent else ROOT
     is_seen = await opened.sieve(LOAD_SCHEMA, parent)
+    if is_seen is None:
+        return await list_names(opened, above, NAMESPACES, paging, lambda name, _: (*parent, name))
+    ways = await leading(opened)
 
     def pick(name: str, entry: Entry) -> Levels | None:
-        return (*parent, name) if is_seen is None or is_seen(entry) else None
+        return (*parent, name) if is_seen(entry) or entry.id in ways else None
 
-    if parent and is_seen is not None and not await opened.may(LOAD_SCHEMA, parent):
+    if parent and above not in ways and not await opened.may(LOAD_SCHEMA, parent):
         seen = await list_names(opened, above, NAMESPACES, Paging(size=1), pick)
         if not seen.entries:
             raise no_namespace(parent)
