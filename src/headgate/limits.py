@@ -171,6 +171,7 @@ POLLS_UNUSED_MAX = 12  # after which what nobody asked for is polled no more
 POINTERS_MOVED_KNOWN_MAX = 10_000
 REALMS_KNOWN_MAX = 1_000  # metalakes whose rights are at hand
 ENTRIES_KNOWN_MAX = 10_000  # of one catalog
+GRANTS_BROWSED_MAX = 1_000  # of a caller: what lies above their objects is shown in lists
 RESOLVE_TRIES_MAX = 16  # of names that change while they are read
 NAMES_LOOKED_AT_MAX = 2_000  # for the holder of a location: more would make a refusal dear
 LOCATION_KNOWN_CHARS_MAX = 512  # longer ones are taken apart anew: they may have very many segments

@@ -201,7 +201,8 @@ async def test_a_request_of_somebody_else_is_not_repeated(clerk: Clerk) -> None:
     await ask(clerk, "POST", "namespaces/theirs/tables", new, key=key)
 
     other = await clerk.node.ask("POST", "namespaces/theirs/tables", new, key=key, user="bob")
-    assert other.status == 422
+    assert other.status == 409
+    assert other.json["error"]["type"] == "AlreadyExistsException"
     again = await ask(clerk, "POST", "namespaces/theirs/tables", new, key=key)
     assert again.status == 200
 
@@ -307,11 +308,14 @@ async def test_snapshots_of_others_are_not_read_through_a_table_of_ones_own(
 
 
 async def test_the_right_to_create_roles_gives_no_rights(clerk: Clerk) -> None:
-    """Who may make a role with any rights may not give it to anybody, nor change another one."""
+    """Its owner gives a role no rights that it could not grant, gives it to nobody, and changes
+    no other one."""
     await clerk.grant("r", (), Right.CREATE_ROLE)
     right = {"name": "select_table", "condition": "allow"}
     on = {"fullName": "main.theirs", "type": "SCHEMA", "privileges": [right]}
     made = await ask(clerk, "POST", f"{LAKE}/roles", {"name": "x", "securableObjects": [on]})
+    assert made.status == 403
+    made = await ask(clerk, "POST", f"{LAKE}/roles", {"name": "x", "securableObjects": []})
     assert made.status == 200
     roles, rights = {"roleNames": ["x"]}, {"privileges": [right]}
     for path, body in (

@@ -143,6 +143,27 @@ async def test_lists_show_the_children_that_the_caller_may_see(clerk: Clerk) -> 
     assert await listed("A:B") == (["A:B:C"], ["A:B:C"])
 
 
+async def test_lists_show_what_leads_to_something_that_the_caller_may_see(clerk: Clerk) -> None:
+    """Level by level from the top, and nothing beside it; a denial below takes it away."""
+
+    async def listed(parent: str) -> list[list[str]] | int:
+        query = f"?parent={parent}" if parent else ""
+        answer = await clerk.node.ask("GET", f"namespaces{query}", user="ann")
+        return answer.json["namespaces"] if answer.status == 200 else answer.status
+
+    assert [await listed(one) for one in ("", "A", "A:B")] == [[], 404, 404]
+    await clerk.grant("r", C, Right.USE_SCHEMA)
+    assert await listed("") == [["A"]]
+    assert await listed("A") == [["A", "B"]]
+    assert await listed("A:B") == [["A", "B", "C"]]
+    assert await status(clerk, "GET", "namespaces/A") == 403
+    assert await listed("A:X") == 404
+    await clerk.create_role("no")
+    await clerk.assign(USER, "ann", "no")
+    await clerk.grant("no", B, Right.USE_SCHEMA, deny=True)
+    assert [await listed(one) for one in ("", "A", "A:B")] == [[], 404, 404]
+
+
 @pytest.mark.parametrize("scope", [(), (CATALOG,), A, B], ids=":".join)
 async def test_missing_parents_are_created_with_the_same_owner(
     clerk: Clerk, scope: tuple[str, ...]

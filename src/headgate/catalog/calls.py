@@ -31,6 +31,9 @@ class Caller(NamedTuple):
     """What has to be compared with the kept identities: a token's id, a password's digest."""
     is_server: bool = False
     """Nobody asks: the server does it by itself, and may."""
+    since: int = 0
+    """The id of the last drop of a kept user of this name: users of metalakes with older ids are
+    not this one. 0 if none was dropped."""
 
 
 ANYBODY = Caller()

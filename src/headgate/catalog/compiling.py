@@ -97,6 +97,8 @@ async def compile_access(
 
 def _principals(names: Names, caller: Caller) -> tuple[Entry | None, list[Entry]]:
     user = names.find(ROOT, USERS, caller.name)
+    if user is not None and user.id < caller.since:
+        user = None  # it was added for another one, who was dropped
     found = (names.find(ROOT, GROUPS, group) for group in caller.groups)
     return user, [entry for entry in found if entry is not None]
 

@@ -22,7 +22,7 @@ async def with_holder(opened: Opened, taken: LocationTaken) -> LocationTaken:
     if not path:
         return taken
     holder = Identifier(path[:-1], path[-1])
-    if not (await opened.may(LOAD_TABLE, holder) or await opened.may(LOAD_VIEW, holder)):
+    if not (await opened.may(LOAD_TABLE, *holder) or await opened.may(LOAD_VIEW, *holder)):
         return taken
     name = ".".join(path)
     return LocationTaken(

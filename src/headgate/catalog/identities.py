@@ -38,6 +38,8 @@ REVOKED = "revoked"
 """The session of a token -> when it would have ended, in milliseconds."""
 REVOKED_UNTIL = "revoked-until"
 """That time, session -> nothing."""
+DROPPED_NAMES = "dropped-names"
+"""The name of a user that was dropped -> the id of the last drop."""
 KEYS = "keys"
 """The id of a key that signs tokens -> its object."""
 
@@ -142,7 +144,7 @@ class Identities:
             raise refused("disabled user")
         kept = await groups_of(head, known.entry.id)
         groups = tuple(dict.fromkeys((*caller.groups, *kept)))
-        return caller._replace(groups=groups, proof=None)
+        return caller._replace(groups=groups, proof=None, since=known.identity.since)
 
     async def _check_password(self, name: str, known: Known | None, proof: PasswordProof) -> None:
         id, stored = (known.identity.password_id, known.identity.password) if known else (0, "")

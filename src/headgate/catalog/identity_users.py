@@ -9,6 +9,7 @@ import msgspec
 from headgate.catalog.calls import OPERATOR
 from headgate.catalog.entities import Entry, Kind
 from headgate.catalog.identities import (
+    DROPPED_NAMES,
     GROUPS_OF,
     MEMBERS_OF,
     Client,
@@ -131,7 +132,11 @@ async def revoke_tokens(kernel: Kernel, name: str, *, by: str = OPERATOR) -> Non
 
 
 async def drop_user(kernel: Kernel, name: str, *, by: str = OPERATOR) -> bool:
-    """Forget a user; False if there is none."""
+    """Forget a user; False if there is none.
+
+    Metalakes keep what they know of its name. The id of the drop tells a later user of this name
+    from it: see `Caller.since`.
+    """
 
     def attempt(draft: Draft) -> bool:
         names = NamesDraft(draft)
@@ -144,6 +149,7 @@ async def drop_user(kernel: Kernel, name: str, *, by: str = OPERATOR) -> bool:
             draft.index(MEMBERS_OF).remove(pair(group, entry.id))
         names.remove(ROOT, USERS, name, entry)
         draft.discard(entry.object)
+        draft.index(DROPPED_NAMES).put(name.encode(), id_bytes(draft.new_id()))
         draft.note(note("drop", "identity", name, by))
         return True
 
@@ -224,12 +230,14 @@ async def _change(
 
 def _add(draft: Draft, names: NamesDraft, name: str, by: str, hashed: str = "") -> Entry:
     check_principal_name(name)
+    dropped = draft.index(DROPPED_NAMES).get(name.encode())
     identity = IdentityEntity(
         draft.new_id(),
         password=hashed,
         password_id=draft.new_id() if hashed else 0,
         created_ms=draft.now_ms,
         created_by=by,
+        since=int.from_bytes(dropped or b"", "big"),
     )
     entry = Entry(Kind.USER, draft.new_id(), draft.stage(identity))
     names.add(ROOT, USERS, name, entry)

@@ -51,6 +51,8 @@ class OpenedMetalake(NamedTuple):
     principals: HeadView
     roles: HeadView
     grants: HeadView
+    identities: HeadView
+    """Users that the server keeps for all metalakes."""
     heads: Heads
     judge: Judge
 
@@ -112,7 +114,10 @@ class MetalakeOpenings:
 
     async def _open(self, call: Call, judge: Judge, *, inactive: bool) -> OpenedMetalake:
         name = call.catalog.metalake
-        id, known = self._known.get(name) or (await self._look_up(name), None)
+        id, known = self._known.get(name) or ("", None)
+        identities = None
+        if not id:
+            id, identities = await self._look_up(name)
         while id:
             keys = self._keys(id)
             vector = await self._validation.reader(call).read_together(keys, known)
@@ -126,14 +131,17 @@ class MetalakeOpenings:
                         check_serving(still)
                 return opened
             id, known = still.id if still else "", None
-        await self._refuse(call, judge)
+        await self._refuse(call, judge, identities)
         raise MetalakeNotFound(f"Metalake does not exist: {name}")
 
-    async def _look_up(self, name: str) -> str:
-        """The id of a metalake, empty if there is none."""
-        [realms] = await self._kernel.pointers.read([REALMS_KEY])
+    async def _look_up(self, name: str) -> tuple[str, int | None]:
+        """The id of a metalake, empty if there is none, and the value of the identities' pointer.
+
+        One read, as for a metalake that is known: its absence is not to be told by the time.
+        """
+        realms, identities = await self._kernel.pointers.read([REALMS_KEY, IDENTITIES_KEY])
         found = await self._find(realms, name)
-        return found.id if found else ""
+        return found.id if found else "", identities
 
     async def _find(self, realms: int | None, name: str) -> Realm | None:
         head = await open_head(self._kernel.store, SYSTEM_REALM, realms)
@@ -193,9 +201,15 @@ class MetalakeOpenings:
             principals,
             roles,
             grants,
+            await self._identities(heads),
             heads,
             judge,
         )
+
+    async def _identities(self, heads: Heads) -> HeadView:
+        """What is kept of users, by the value that was read; nothing if none was."""
+        value = dict(zip(heads.keys, heads.vector, strict=True)).get(IDENTITIES_KEY)
+        return await open_head(self._kernel.store, SYSTEM_REALM, value)
 
     def _keys(self, realm: str) -> tuple[PointerKey, ...]:
         """All pointers that the answer depends on: at the end those of the rights."""
@@ -207,9 +221,10 @@ class MetalakeOpenings:
             *(own if self._guard.is_on else (*own, *rights)),
         )
 
-    async def _refuse(self, call: Call, judge: Judge) -> None:
+    async def _refuse(self, call: Call, judge: Judge, identities: int | None) -> None:
         """Who may not know which metalakes there are is not told that there is none."""
-        [identities] = await self._kernel.pointers.read([IDENTITIES_KEY])
+        if identities is None:
+            [identities] = await self._kernel.pointers.read([IDENTITIES_KEY])
         await self._guard.confirmed(call.caller, identities)
         judge.miss_metalake(self._guard, call)
 

@@ -13,6 +13,7 @@ from headgate.access.rules import (
     LOAD_CATALOG,
     LOAD_SCHEMA,
 )
+from headgate.catalog.browsing import leading
 from headgate.catalog.calls import Done
 from headgate.catalog.entities import Entry, Kind, NamespaceEntity
 from headgate.catalog.lake import Lake, LakeOptions
@@ -129,14 +130,26 @@ async def describe_namespace(opened: Opened, levels: Levels) -> NamespaceEntity:
 
 
 async def list_namespaces(opened: Opened, parent: Levels, paging: Paging) -> Page[Levels]:
-    """The direct children of a namespace, or the first level; those that the caller may see."""
+    """The direct children of a namespace, or the first level: those that the caller may see, and
+    those that lead to one that it may see.
+
+    A namespace that the caller may not see is listed for such children. If there are none, it is as
+    absent.
+    """
     await opened.require(LOAD_CATALOG, parent)
     above = (await find_namespace(opened, parent)).id if parent else ROOT
     is_seen = await opened.sieve(LOAD_SCHEMA, parent)
+    if is_seen is None:
+        return await list_names(opened, above, NAMESPACES, paging, lambda name, _: (*parent, name))
+    ways = await leading(opened)
 
     def pick(name: str, entry: Entry) -> Levels | None:
-        return (*parent, name) if is_seen is None or is_seen(entry) else None
+        return (*parent, name) if is_seen(entry) or entry.id in ways else None
 
+    if parent and above not in ways and not await opened.may(LOAD_SCHEMA, parent):
+        seen = await list_names(opened, above, NAMESPACES, Paging(size=1), pick)
+        if not seen.entries:
+            raise no_namespace(parent)
     return await list_names(opened, above, NAMESPACES, paging, pick)
 
 
@@ -224,19 +237,21 @@ def require_namespace(names: Names, levels: Levels, meant: int | None = None) ->
     """The namespace of this path, in a commit; if another one was meant, it is not there."""
     entry = names.namespace(levels)
     if entry is None or meant not in {None, entry.id}:
-        raise no_namespace(names, levels)
+        raise no_namespace(levels)
     return entry
 
 
-def no_namespace(names: Names, levels: Levels) -> NamespaceNotFound:
-    """What to say of a namespace that does not exist; perhaps its dots were to separate levels."""
+def no_namespace(levels: Levels) -> NamespaceNotFound:
+    """What to say of a namespace that does not exist; perhaps its dots were to separate levels.
+
+    Whether there is one with these levels is not told: the caller may not know that one.
+    """
     split = tuple(part for level in levels for part in level.split("."))
-    meant = split != levels and all(split) and names.namespace(split) is not None
     return NamespaceNotFound(
         f"Namespace does not exist: {dotted(levels)}",
-        fix="There is one with these levels: in URLs they are separated by %1F, or by what "
+        fix="If the dots separate levels: in URLs these are separated by %1F, or by what "
         "/v1/config says, and not by dots"
-        if meant
+        if split != levels and all(split)
         else "",
     )
 

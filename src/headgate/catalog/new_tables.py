@@ -77,7 +77,7 @@ async def register_table(
         if before is None:
             await check_new(current, identifier, Kind.TABLE)
         version = await registered_version(
-            lake, current, Kind.TABLE, file, before.entity if before else None
+            lake, current, Kind.TABLE, identifier.namespace, file, before
         )
         return [await known_state(lake, current, identifier, version, before)]
 

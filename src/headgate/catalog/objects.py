@@ -71,14 +71,18 @@ class FoundObject(NamedTuple):
         """Who owns it; 0 if nobody does."""
         return self.scopes[-1].owner if self.scopes else self.metalake.root.owner
 
+    def permit(self, rule: Rule) -> None:
+        """Refuse the call unless this rule permits it, in the same words if nothing is there."""
+        is_held = self.kind is T.ROLE and self.id in self.metalake.access.roles
+        standing = int(Standing.SELF) if is_held else 0
+        self.metalake.require(rule, self.scopes, standing, self.names, self.text)
+
     def require(self, rule: Rule) -> None:
         """Refuse the call unless this rule permits it, and then what is not there.
 
         In this order: who may not know whether something is there is not told.
         """
-        is_held = self.kind is T.ROLE and self.id in self.metalake.access.roles
-        standing = int(Standing.SELF) if is_held else 0
-        self.metalake.require(rule, self.scopes, standing, self.names, self.text)
+        self.permit(rule)
         if not self.id:
             raise absent(self.kind, self.text)
         if self.catalog is not None and not self.catalog.in_use and self.kind is not T.CATALOG:
@@ -114,7 +118,8 @@ async def find_objects(
     wanted = {full.catalog for full in read.values()}
     for _ in range(RESOLVE_TRIES_MAX):
         entries = await _catalogs(metalake.catalogs, wanted)
-        inside = await look_inside(lake, metalake, [entry.id for entry in entries.values()])
+        ids = [entry.id for entry in entries.values()]
+        inside = await look_inside(lake, metalake, ids, always=bool(wanted))
         if inside.is_same:
             finder = _Finder(lake, metalake, entries, inside)
             return [await finder.find(name, read.get(name)) for name in names]
@@ -137,11 +142,16 @@ class Inside(NamedTuple):
     heads: Mapping[int, HeadView]
 
 
-async def look_inside(lake: Lake, metalake: OpenedMetalake, catalogs: Iterable[int]) -> Inside:
-    """The heads of these catalogs, read together with all pointers of the metalake."""
+async def look_inside(
+    lake: Lake, metalake: OpenedMetalake, catalogs: Iterable[int], *, always: bool = False
+) -> Inside:
+    """The heads of these catalogs, read together with all pointers of the metalake.
+
+    `always` reads them also if there is no catalog, so that the time does not tell its absence.
+    """
     ids, store = list(dict.fromkeys(catalogs)), lake.kernel.store
     before, realm = metalake.heads, metalake.realm.id
-    if not ids:
+    if not ids and not always:
         return Inside(True, before, metalake.catalogs, {})
     keys = (*before.keys, *(PointerKey(realm, head_pointer(id)) for id in ids))
     vector = await lake.openings.validation.reader(metalake.call).read_together(keys, None)

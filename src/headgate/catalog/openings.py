@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeVar
 
 from headgate.access.auditing import Unrecorded
 from headgate.access.decisions import (
-    EVERYTHING,
     Access,
     Scope,
     permits,
@@ -21,24 +20,22 @@ from headgate.access.decisions import (
 from headgate.access.objects import ObjectType
 from headgate.access.rules import LOAD_CATALOG, LOAD_TABLE, LOAD_VIEW, MISS_RELATION, Rule
 from headgate.catalog.calls import Call, CatalogName, Done, decode_outcome
+from headgate.catalog.catalog_names import CatalogNames, no_catalog, realm_of, too_busy
 from headgate.catalog.entities import CatalogEntity, Entry
 from headgate.catalog.guards import Guard, GuardOptions
-from headgate.catalog.identities import IDENTITIES_KEY
 from headgate.catalog.in_use import metalake_in_use
 from headgate.catalog.judging import Judge
-from headgate.catalog.naming import CATALOGS, RELATIONS, ROOT, Names
+from headgate.catalog.naming import RELATIONS, Names
 from headgate.catalog.nesting import SEPARATOR, check_nesting
 from headgate.catalog.polling import PointerReader, Validation, per_request
 from headgate.catalog.ports import Audit
 from headgate.catalog.stored_names import CATALOG_POINTER, NAMES
 from headgate.catalog.ways import Way, way_to
 from headgate.errors import (
-    BackendUnavailable,
     BadSetting,
     CatalogNotFound,
     CatalogNotInUse,
     Conflict,
-    HeadgateError,
     MetalakeNotFound,
     MetalakeNotInUse,
 )
@@ -47,7 +44,7 @@ from headgate.kernel.handle import RealmHandle
 from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.pointers import Vector
-from headgate.kernel.realms import BY_NAME, REALMS_KEY, check_active
+from headgate.kernel.realms import REALMS_KEY, check_active
 from headgate.kernel.records import PointerKey
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.limits import ENTRIES_KNOWN_MAX, OPENINGS_KNOWN_MAX, RESOLVE_TRIES_MAX
@@ -113,11 +110,11 @@ class Opened(NamedTuple):
         names = (self.catalog.name, *levels, *((name,) if name else ()))
         self.judge.check(rule, self.access, weight, self.call, names)
 
-    async def may(self, rule: Rule, identifier: Identifier) -> bool:
-        """Whether the rule permits it with a table or view, without refusing anything."""
+    async def may(self, rule: Rule, levels: Levels, name: str = "") -> bool:
+        """Whether the rule permits it with a namespace, table or view, without refusing it."""
         if not self.access.is_checked:
             return True
-        way = await self._way(identifier.namespace, RELATIONS, identifier.name)
+        way = await self._way(levels, RELATIONS, name)
         weight = weigh(self.access, (self.scope, *way.scopes))
         return permits(rule, weight, self.access.standing)
 
@@ -205,26 +202,26 @@ class Openings:
         self.judge = Judge(audit or Unrecorded(), kernel.clock, separator)
         self._kernel = kernel
         self._separator = separator
+        self._names = CatalogNames(kernel, self.guard, self.judge, self.validation)
         self._known: dict[CatalogName, _Known] = {}
 
     async def open(self, call: Call) -> Opened:
         """The catalog that a call is about, as it is now."""
+        known = self._known.get(call.catalog)
         try:
-            return await self._open(call)
-        except (MetalakeNotFound, CatalogNotFound, MetalakeNotInUse) as why:
-            if self.guard.is_on and not call.caller.is_server:
-                await self._check_may_know(call, why)
-            raise
+            return await self._open(call, known)
+        except (MetalakeNotFound, CatalogNotFound, MetalakeNotInUse):
+            if known is None:
+                raise
+            self._known.pop(call.catalog, None)
+        return await self._open(call, None)  # who may not know that it is gone is refused there
 
-    async def _open(self, call: Call) -> Opened:
+    async def _open(self, call: Call, known: _Known | None) -> Opened:
         name = call.catalog
-        known = self._known.get(name)
         reader = self.validation.reader(call)
         for _ in range(RESOLVE_TRIES_MAX):
             if known is None:
-                realm = await self._find_realm(await self._realms(), name)
-                catalogs = await self._catalogs(realm)
-                known = _Known(realm, *await self._find_catalog(realm, catalogs, name), [])
+                known = _Known(*await self._names.find(call), [])
             realm, catalog, owner, vector, before = known
             keys = self._keys(realm, catalog.id)
             read = await reader.read_together(keys, vector or None)
@@ -236,7 +233,7 @@ class Openings:
                 await self._kernel.store.fetch(realm, [one for one in heads if one])
             if read[:2] != vector[:2]:
                 catalogs = await open_head(self._kernel.store, realm, read[1])
-                still = _Known(realm, *await self._find_catalog(realm, catalogs, name), read)
+                still = _Known(realm, *await self._names.in_list(realm, catalogs, name), read)
                 if still.catalog.id != catalog.id:
                     known = still
                     continue
@@ -245,31 +242,28 @@ class Openings:
             self._check_in_use(catalog, owner, access, call)
             if before is not None and read == vector:
                 return before._replace(call=call, access=access)
-            opened = await self._opened(call, known._replace(catalog=catalog, owner=owner), read)
-            opened = opened._replace(access=access)
+            current = known._replace(catalog=catalog, owner=owner)
+            opened = await self._opened(call, current, read, access)
             await self._check_separator(opened, before)
             self._remember(name, _Known(realm, catalog, owner, read, opened))
             return opened
-        raise BackendUnavailable(
-            f"catalog {name} cannot be opened",
-            why="it was dropped and created again and again meanwhile",
-            fix="Try again",
-        )
+        raise too_busy(name)
 
-    async def _realm_under(self, realms: int | None, name: CatalogName) -> str:
-        """The metalake of this name under this head of all realms."""
-        return await self._find_realm(
-            await open_head(self._kernel.store, SYSTEM_REALM, realms), name
-        )
+    async def _realm_under(self, value: int | None, name: CatalogName) -> str:
+        """The metalake of this name under this head of all realms, which must serve requests."""
+        realms = await open_head(self._kernel.store, SYSTEM_REALM, value)
+        id = await realm_of(realms, name.metalake)
+        with metalake_in_use(name.metalake):
+            await check_active(realms, id)
+        return id
 
-    async def _opened(self, call: Call, known: _Known, vector: Vector) -> Opened:
+    async def _opened(self, call: Call, known: _Known, vector: Vector, access: Access) -> Opened:
         realm, catalog = known.realm, known.catalog
         head = vector[2]
-        if head is None:
-            raise _no_catalog(call.catalog)
-        view = await open_head(self._kernel.store, realm, head)
-        if view.head.sealed:
-            raise _no_catalog(call.catalog)
+        view = None if head is None else await open_head(self._kernel.store, realm, head)
+        if view is None or view.head.sealed:
+            self.judge.check(LOAD_CATALOG, access, access.base, call, (call.catalog.catalog,))
+            raise no_catalog(call.catalog)
         return Opened(
             call,
             self._kernel.realm(realm),
@@ -277,24 +271,11 @@ class Openings:
             view,
             {},
             Heads(self.validation.usual, self._keys(realm, catalog.id), vector),
-            EVERYTHING,
+            access,
             _scope_of(catalog, known.owner),
             {},
             self.judge,
         )
-
-    async def _check_may_know(self, call: Call, why: HeadgateError) -> None:
-        """Refuse who may not know that there is no such metalake or catalog, or that it is off."""
-        [identities] = await self._kernel.pointers.read([IDENTITIES_KEY])
-        await self.guard.confirmed(call.caller, identities)
-        if isinstance(why, MetalakeNotFound):
-            self.judge.miss_metalake(self.guard, call)
-            return
-        realm = await _realm_of(await self._realms(), call.catalog)
-        values = await self._kernel.pointers.read_together(self.guard.keys(realm), None)
-        access = await self.judge.admit(self.guard, call, realm, values)
-        if not isinstance(why, MetalakeNotInUse):  # all its users may know that
-            self.judge.check(LOAD_CATALOG, access, access.base, call, (call.catalog.catalog,))
 
     def _check_in_use(self, catalog: CatalogEntity, owner: int, access: Access, call: Call) -> None:
         """A catalog that is switched off serves nobody but the server itself.
@@ -330,31 +311,6 @@ class Openings:
                 fix=f"Start the server with schema.separator={checked}, or rename these schemas",
             ) from error
 
-    async def _realms(self) -> HeadView:
-        [value] = await self._kernel.pointers.read([REALMS_KEY])
-        return await open_head(self._kernel.store, SYSTEM_REALM, value)
-
-    async def _catalogs(self, realm: str) -> HeadView:
-        [value] = await self._kernel.pointers.read([PointerKey(realm, CATALOG_POINTER)])
-        return await open_head(self._kernel.store, realm, value)
-
-    async def _find_realm(self, realms: HeadView, name: CatalogName) -> str:
-        id = await _realm_of(realms, name)
-        with metalake_in_use(name.metalake):
-            await check_active(realms, id)
-        return id
-
-    async def _find_catalog(
-        self, realm: str, catalogs: HeadView, name: CatalogName
-    ) -> tuple[CatalogEntity, int]:
-        """The catalog and its owner."""
-        entry = await look(
-            catalogs.index(NAMES), lambda tree: Names(tree).find(ROOT, CATALOGS, name.catalog)
-        )
-        if entry is None:
-            raise _no_catalog(name)
-        return await self._kernel.store.get(realm, entry.object, CatalogEntity), entry.owner
-
     def _keys(self, realm: str, catalog: int) -> tuple[PointerKey, ...]:
         """All pointers that an answer about a catalog depends on."""
         return _keys(realm, catalog, self.guard)
@@ -371,17 +327,6 @@ def _keys(realm: str, catalog: int, guard: Guard) -> tuple[PointerKey, ...]:
     return (REALMS_KEY, PointerKey(realm, CATALOG_POINTER), head, *guard.keys(realm))
 
 
-async def _realm_of(realms: HeadView, name: CatalogName) -> str:
-    """The id of a metalake, which may be switched off."""
-    id = await realms.index(BY_NAME).get(name.metalake.encode())
-    if id is None:
-        raise MetalakeNotFound(
-            f"Metalake does not exist: {name.metalake}",
-            fix="`headgate realm list` shows those that do",
-        )
-    return id.decode()
-
-
 def head_pointer(catalog: int) -> str:
     """The pointer of all that a catalog holds."""
     return f"cat/{catalog}/heads/main"
@@ -389,9 +334,3 @@ def head_pointer(catalog: int) -> str:
 
 def _scope_of(catalog: CatalogEntity, owner: int) -> Scope:
     return Scope(ObjectType.CATALOG, catalog.id, owner)
-
-
-def _no_catalog(name: CatalogName) -> CatalogNotFound:
-    return CatalogNotFound(
-        f"Catalog does not exist: {name}", fix="`headgate catalog list` shows those that do"
-    )

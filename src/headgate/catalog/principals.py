@@ -17,6 +17,7 @@ from headgate.catalog.assignments import forget_principal, role_names, roles_by_
 from headgate.catalog.compiling import DISABLED
 from headgate.catalog.entities import Entry, GroupEntity, Kind, UserEntity
 from headgate.catalog.guards import PRINCIPALS
+from headgate.catalog.identities import find_identity
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import GROUPS, ROOT, USERS, Names, NamesDraft, id_bytes, place_of
 from headgate.catalog.stored_names import IDS, NAMES
@@ -122,17 +123,32 @@ async def add_users(
 async def _add(metalake: OpenedMetalake, sort: Sort, new: New) -> Principal:
     name = new.name
     check_principal_name(name)
+    since = await _dropped_at(metalake, name) if sort is USER else 0
 
-    def attempt(draft: Draft) -> Principal:
-        if NamesDraft(draft).find(ROOT, sort.group, name) is not None:
+    def attempt(draft: Draft) -> tuple[Principal, int]:
+        former = NamesDraft(draft).find(ROOT, sort.group, name)
+        if former is not None and former.id >= since:
             raise sort.exists(
                 f"{sort.word.capitalize()} already exists: {name}", fix="Choose another name"
             )
+        if former is not None:
+            _take_out(draft, sort, name, former)
         entity = sort.make(new, draft.now_ms, metalake.call.principal)
         draft.note(metalake.call.note("create", sort.word, [name]))
-        return Principal(name, _insert(draft, sort, name, entity), entity, [])
+        made = Principal(name, _insert(draft, sort, name, entity), entity, [])
+        return made, former.id if former else 0
 
-    return await metalake.commit(PRINCIPALS, attempt)
+    made, former = await metalake.commit(PRINCIPALS, attempt)
+    if former:
+        await forget_principal(metalake, former)
+    return made
+
+
+async def _dropped_at(metalake: OpenedMetalake, name: str) -> int:
+    """The id of the last drop of a kept user of this name, if there is another one now: what is
+    older in the metalake is of the former. 0 if there is none."""
+    known = await find_identity(metalake.identities, name)
+    return known.identity.since if known else 0
 
 
 def insert_creator(draft: Draft, name: str) -> int:
@@ -252,9 +268,7 @@ async def _remove(metalake: OpenedMetalake, sort: Sort, name: str) -> bool:
             return None
         if entry.id == owner:
             raise _owning(metalake, sort, name, "remove")
-        names.remove(ROOT, sort.group, name, entry)
-        draft.index(DISABLED).remove(id_bytes(entry.id))
-        draft.discard(entry.object)
+        _take_out(draft, sort, name, entry)
         draft.note(metalake.call.note("drop", sort.word, [name]))
         return entry
 
@@ -262,6 +276,12 @@ async def _remove(metalake: OpenedMetalake, sort: Sort, name: str) -> bool:
     if gone is not None:
         await forget_principal(metalake, gone.id)
     return gone is not None
+
+
+def _take_out(draft: Draft, sort: Sort, name: str, entry: Entry) -> None:
+    NamesDraft(draft).remove(ROOT, sort.group, name, entry)
+    draft.index(DISABLED).remove(id_bytes(entry.id))
+    draft.discard(entry.object)
 
 
 async def _outcome(done: Awaitable[R]) -> R | HeadgateError:

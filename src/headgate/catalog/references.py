@@ -16,6 +16,7 @@ from headgate.catalog.dropped_catalogs import DROPPED, decode_dropped
 from headgate.catalog.entities import decode_entry
 from headgate.catalog.guards import GRANTS, PRINCIPAL_ROLES, PRINCIPALS, ROOT
 from headgate.catalog.identities import (
+    DROPPED_NAMES,
     GROUPS_OF,
     IDENTITIES,
     KEYS,
@@ -158,6 +159,7 @@ REFERENCES = References(
         IDENTITIES: PointerReferences(
             {
                 **_NAMES,
+                DROPPED_NAMES: NOTHING,
                 GROUPS_OF: NOTHING,
                 MEMBERS_OF: NOTHING,
                 REVOKED: NOTHING,

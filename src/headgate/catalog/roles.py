@@ -165,7 +165,11 @@ async def delete_role(metalake: OpenedMetalake, name: str) -> bool:
 async def resolve(
     lake: Lake, metalake: OpenedMetalake, wanted: Sequence[Wanted], missing: type[HeadgateError]
 ) -> list[Resolved]:
-    """Rights with the ids of their objects; `missing` is raised for one that is not there."""
+    """Rights with the ids of their objects; `missing` is raised for one that is not there.
+
+    The caller must be permitted to grant on each of them. That is asked of all before anything else
+    is said of any, so the existence of objects is told only where the caller may grant.
+    """
     if len(wanted) > OBJECTS_PER_REQUEST_MAX:
         raise BadRequest(
             "Too many objects",
@@ -175,6 +179,8 @@ async def resolve(
     for name, _ in wanted:
         check_securable(name)
     found = await find_objects(lake, metalake, [name for name, _ in wanted])
+    for one in found:
+        one.permit(rules.granting(one.kind))
     resolved: dict[int, Resolved] = {}
     for one, (_, terms) in zip(found, wanted, strict=True):
         check_bindable(one, terms)

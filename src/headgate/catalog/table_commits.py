@@ -133,12 +133,19 @@ async def _authorize(opened: Opened, wanted: Sequence[_Wanted]) -> None:
     if not opened.access.is_checked:
         return
     for one in wanted:
-        identifier = one.identifier
-        is_new = not one.is_read or is_create(one.requirements)
-        if is_new and await opened.look(partial(entry_of, identifier=identifier)) is None:
-            await opened.require(CREATE_TABLE, identifier.namespace)
+        if not one.is_read or is_create(one.requirements):
+            await _authorize_creation(opened, one.identifier)
         else:
-            await opened.require(ALTER_TABLE, *identifier)
+            await opened.require(ALTER_TABLE, *one.identifier)
+
+
+async def _authorize_creation(opened: Opened, identifier: Identifier) -> None:
+    """Refuse to create a table, or to change it if it is there, in words that do not tell which."""
+    is_there = await opened.look(partial(entry_of, identifier=identifier)) is not None
+    if not is_there or not await opened.may(ALTER_TABLE, *identifier):
+        await opened.require(CREATE_TABLE, identifier.namespace)
+    if is_there:
+        await opened.require(ALTER_TABLE, *identifier)
 
 
 def _with_few_memos(changes: Sequence[Change]) -> list[Change]:

@@ -83,7 +83,7 @@ async def register_view(lake: Lake, opened: Opened, identifier: Identifier, file
         if current is not opened:  # by now there may be another namespace of this name
             await current.require(CREATE_VIEW, identifier.namespace)
         await check_new(current, identifier, Kind.VIEW)
-        version = await registered_version(lake, current, Kind.VIEW, file)
+        version = await registered_version(lake, current, Kind.VIEW, identifier.namespace, file)
         return [await known_state(lake, current, identifier, version, None)]
 
     [view] = await commit_relations(lake, opened, f"register view {named(identifier)}", prepare)

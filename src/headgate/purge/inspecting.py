@@ -95,16 +95,19 @@ class Inspector:
         shown = [summary(one.view) for one in newest[:most]]
         return JobPage(shown, shown[-1].id if len(newest) > most else None)
 
-    async def find(self, id: int) -> Found:
-        """The job of this id; `JobNotFound` if it is not there, or ended long ago."""
+    async def find(self, id: int, sees: Sees = everything) -> Found:
+        """The job of this id; `JobNotFound` if it is not there, may not be seen, or ended long ago.
+
+        What may not be seen is looked for as long as what is not there.
+        """
         for live in await self._queue.live_jobs(switched_off=True):
-            if live.id == id:
+            if live.id == id and await sees(live):
                 [found] = await self._with_rows([live])
                 if found.row is not None:
                     return found
                 return await self._in_history(id) or found
         ended = await self._in_history(id)
-        if ended is None:
+        if ended is None or not await sees(ended.live):
             raise no_job(str(id))
         return ended
 

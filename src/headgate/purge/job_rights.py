@@ -1,7 +1,6 @@
 """Who may see which purge jobs, and steer them: owners of what the table was in, and its own."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Self
 
 from headgate.access.decisions import Access, Scope, permits
@@ -52,24 +51,12 @@ class JobRights:
             known = await lake.metalakes.known_to(call)
         return cls(lake, call, access, {one.realm.id: one for one in known})
 
-    @classmethod
-    async def on(cls, lake: Lake, call: Call, live: LiveJob) -> Self:
-        """Of a caller who asks for this job; who is nobody in its metalake may do nothing."""
-        access = await _outside(lake, call)
-        call = call._replace(catalog=CatalogName(live.metalake, live.catalog_name))
-        known: dict[str, OpenedMetalake] = {}
-        if not _is_admin(access):
-            with suppress(Forbidden):
-                opened = await lake.open_metalake(call, inactive=True)
-                known[opened.realm.id] = opened
-        return cls(lake, call, access, known)
-
-    @property
-    def call(self) -> Call:
-        """Of the caller in the catalog of the job; an admin may open it, wherever it is no user."""
+    def call_on(self, live: LiveJob) -> Call:
+        """Of the caller in the catalog of a job; an admin may open it, wherever it is no user."""
+        call = self._call._replace(catalog=CatalogName(live.metalake, live.catalog_name))
         if not self._access.is_checked or not self.is_admin:
-            return self._call
-        return self._call._replace(caller=self._call.caller._replace(is_server=True))
+            return call
+        return call._replace(caller=call.caller._replace(is_server=True))
 
     @property
     def is_admin(self) -> bool:
@@ -83,6 +70,14 @@ class JobRights:
             return self.is_admin
         return metalake.may(READ_JOBS, await self._way(metalake, live))
 
+    async def permits(self, rule: Rule, live: LiveJob) -> bool:
+        """Whether this rule permits it on a job; a refusal is recorded."""
+        try:
+            await self.require(rule, live)
+        except Forbidden:
+            return False
+        return True
+
     async def require(self, rule: Rule, live: LiveJob) -> None:
         """Refuse the call unless this rule permits it on a job; that is recorded."""
         names = (live.catalog_name, *live.job.table.namespace, live.job.table.name)
@@ -92,7 +87,7 @@ class JobRights:
             metalake.require(rule, await self._way(metalake, live), names=names, shown=shown)
         else:
             judge, access = self._lake.openings.judge, self._access
-            judge.check(rule, access, access.base, self._call, names, shown)
+            judge.check(rule, access, access.base, self.call_on(live), names, shown)
 
     async def _way(self, metalake: OpenedMetalake, live: LiveJob) -> Scopes:
         """The way to the table that was dropped, as far as it still is; it ends with the table.

@@ -112,7 +112,8 @@ async def test_roles_are_given_by_those_who_manage_grants(guarded: Guarded) -> N
     await guarded.role("giver", rights("metalake", METALAKE, "manage_grants"))
     await guarded.assign("anna", "maker")
     await guarded.assign("ben", "giver")
-    await guarded.role("r", USE, by="anna")
+    await guarded.role("r", by="anna")
+    await guarded.grant("r", USE)
 
     for change in (grants.assign_roles, grants.unassign_roles):
         with pytest.raises(Forbidden):

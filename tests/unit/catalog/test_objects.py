@@ -1,5 +1,7 @@
 """Objects by their full names."""
 
+from typing import Any
+
 import pytest
 
 from headgate.access import rules
@@ -128,10 +130,10 @@ async def test_rights_and_names_are_of_one_instant(
     metalake = await guarded.metalake("anna")
     read = objects.look_inside
 
-    async def late(*args: object) -> Inside:
+    async def late(*args: Any, **more: Any) -> Inside:
         monkeypatch.setattr(objects, "look_inside", read)
         await remove_principal(await other.metalake(), USER, "anna")
-        return await read(*args)  # type: ignore[arg-type]
+        return await read(*args, **more)
 
     monkeypatch.setattr(objects, "look_inside", late)
     with pytest.raises(Forbidden):
@@ -144,8 +146,8 @@ async def test_a_metalake_that_never_stands_still_is_given_up(
     """Looking again and again has an end."""
     read = objects.look_inside
 
-    async def moved(*args: object) -> Inside:
-        return (await read(*args))._replace(is_same=False)  # type: ignore[arg-type]
+    async def moved(*args: Any, **more: Any) -> Inside:
+        return (await read(*args, **more))._replace(is_same=False)
 
     monkeypatch.setattr(objects, "look_inside", moved)
     with pytest.raises(BackendUnavailable, match="again and again"):

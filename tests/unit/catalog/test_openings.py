@@ -186,7 +186,7 @@ async def test_a_catalog_is_swapped_while_it_is_opened(
 ) -> None:
     """Its name means another catalog by the time the pointers are read: the whole is read again."""
     fresh = Openings(node.kernel)
-    real = fresh._find_catalog
+    real = fresh._names.in_list
     swapped: list[CatalogEntity] = []
 
     async def swapping(*arguments: Any) -> tuple[CatalogEntity, int]:
@@ -195,7 +195,7 @@ async def test_a_catalog_is_swapped_while_it_is_opened(
             swapped.append(await swap_catalog(world, node))
         return found
 
-    monkeypatch.setattr(fresh, "_find_catalog", swapping)
+    monkeypatch.setattr(fresh._names, "in_list", swapping)
     assert (await fresh.open(call())).catalog.id == swapped[0].id
 
 
@@ -204,14 +204,14 @@ async def test_a_catalog_that_is_swapped_all_the_time_is_given_up(
 ) -> None:
     """Nobody waits for ever; certainly nothing was done."""
     fresh = Openings(node.kernel)
-    real = fresh._find_catalog
+    real = fresh._names.in_list
 
     async def swapping(*arguments: Any) -> tuple[CatalogEntity, int]:
         found = await real(*arguments)
         await swap_catalog(world, node)
         return found
 
-    monkeypatch.setattr(fresh, "_find_catalog", swapping)
+    monkeypatch.setattr(fresh._names, "in_list", swapping)
     with pytest.raises(BackendUnavailable, match="again and again"):
         await fresh.open(call())
 

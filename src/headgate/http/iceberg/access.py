@@ -21,7 +21,7 @@ async def load_credentials(service: Service, request: Request) -> Response:
     opened = await open_catalog(service, request)
     identifier = identifier_of(service, opened, request, "table")
     table = await load_relation(service.lake, opened, identifier, Kind.TABLE)
-    write = await opened.may(ALTER_TABLE, identifier)
+    write = await opened.may(ALTER_TABLE, *identifier)
     found = await credentials_for(service, locations_in(table.entity), write=write)
     return json_response(200, CredentialsAnswer(credentials_json(found)), credential_headers(found))
 
@@ -37,7 +37,7 @@ async def sign(service: Service, request: Request) -> Response:
     identifier = identifier_of(service, opened, request, "table")
     table = await load_relation(service.lake, opened, identifier, Kind.TABLE)
     wanted = SignRequest(body.method, body.uri, body.region, body.headers, body.body)
-    write = service.is_writable and await opened.may(ALTER_TABLE, identifier)
+    write = service.is_writable and await opened.may(ALTER_TABLE, *identifier)
     signed = service.lake.storage.sign(wanted, table.entity.reserved, write=write)
     cache = "private" if signed.cacheable else "no-cache"
     answer = SignAnswer(signed.url, signed.headers)

@@ -49,9 +49,9 @@ def representation_of(request: Request, *, refs: bool = False) -> Representation
 
 async def permitted(opened: Opened, identifier: Identifier, form: Representation) -> Representation:
     """The same form, with credentials that let the caller do no more than it may."""
-    if not form.vended or await opened.may(ALTER_TABLE, identifier):
+    if not form.vended or await opened.may(ALTER_TABLE, *identifier):
         return form
-    may_read = await opened.may(LOAD_TABLE, identifier)
+    may_read = await opened.may(LOAD_TABLE, *identifier)
     return msgspec.structs.replace(form, vended=may_read, write=False)
 
 

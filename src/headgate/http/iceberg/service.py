@@ -56,8 +56,8 @@ def prefix_of(name: CatalogName) -> str:
 def call_of(service: Service, request: Request) -> Call:
     """The call that a request makes."""
     name = catalog_name(service, request.params["prefix"])
-    key = _key(request)
-    fingerprint = _fingerprint(request, request.principal) if key else ""
+    key = _key(request, request.principal)
+    fingerprint = _fingerprint(request) if key else ""
     return Call(name, request.caller, key, fingerprint, request.id, request.is_fresh)
 
 
@@ -119,19 +119,22 @@ def paging_of(request: Request) -> Paging:
     return Paging(decode_token(token or ""), _size(size) if size else PAGE_ENTRIES)
 
 
-def _fingerprint(request: Request, caller: str) -> str:
-    """Tells requests with the same key apart: a repetition is the same to the byte, and of the
-    same caller. Nobody else is told what came of it."""
-    said = request.body + request.raw_query.encode() + b"\0" + caller.encode()
+def _fingerprint(request: Request) -> str:
+    """Tells requests with the same key apart: a repetition is the same to the byte."""
+    said = request.body + request.raw_query.encode()
     return hashlib.sha256(said).hexdigest()[:32]
 
 
-def _key(request: Request) -> bytes:
+def _key(request: Request, principal: str) -> bytes:
+    """The id of the operation: the key that the request has, of this principal.
+
+    The same key of another principal is another one, so no caller learns of keys that others used.
+    """
     text = request.headers.get("idempotency-key")
     if text is None:
         return b""
     try:
-        return UUID(text).bytes
+        return hashlib.sha256(UUID(text).bytes + principal.encode()).digest()
     except ValueError:
         raise BadRequest(
             f"Invalid Idempotency-Key: {text[:80]}", why="it is no UUID", fix="Send a UUIDv7"

@@ -1,5 +1,7 @@
 """Which files of a catalog are needed by tables of others, for programs that look for orphans."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -7,6 +9,7 @@ import msgspec
 from headgate.access.rules import LOAD_CATALOG, READ_REFERENCES
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.lake import Lake
+from headgate.catalog.openings import Opened
 from headgate.errors import (
     BadRequest,
     CatalogNotFound,
@@ -21,9 +24,11 @@ from headgate.http.router import Route, Surface
 from headgate.kernel.records import PointerKey
 from headgate.limits import (
     BODY_BYTES_MAX,
+    PATHS_PER_TURN,
     REFERENCES_ASKED_BYTES_MAX,
     REFERENCES_ASKED_MAX,
 )
+from headgate.model.locations import Place, place_of
 from headgate.model.wire_names import unquote_segment
 from headgate.purge.enquiries import Enquiries
 
@@ -47,7 +52,8 @@ class ReferenceAnswer(msgspec.Struct, frozen=True, rename="kebab"):
     """Which of them are needed."""
 
     referred: list[str]
-    """Also what lies in places of other catalogs: that is theirs, needed or not."""
+    """Also what lies in places of other catalogs: that is theirs, needed or not. Where rights are
+    checked, all that lies outside of the catalog."""
     is_known: bool
     """False: it takes longer to find out. Ask the same again."""
 
@@ -61,9 +67,37 @@ async def find_references(services: ReferenceServices, request: Request) -> Resp
     opened = await services.lake.open(call)
     await opened.require(LOAD_CATALOG)  # who may not know it hears what it would if there were none
     await opened.require(READ_REFERENCES)
-    own = PointerKey(opened.realm.id, opened.pointer)
-    found = await services.enquiries.elsewhere(own, wanted.paths)
-    return json_response(200, ReferenceAnswer(found or [], found is not None))
+    key = PointerKey(opened.realm.id, opened.pointer)
+    own, others = await _own_first(opened, wanted.paths)
+    found = await services.enquiries.elsewhere(key, own)
+    referred = [] if found is None else [*others, *found]
+    return json_response(200, ReferenceAnswer(referred, found is not None))
+
+
+async def _own_first(opened: Opened, paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Paths in the locations of the catalog, and all others.
+
+    Where rights are checked, the others are not looked for: the caller may not know what lies
+    there. They count as needed, as no file outside of a catalog is its orphan.
+    """
+    if not opened.access.is_checked:
+        return list(paths), []
+    places = [place_of(location) for location in opened.allowed_locations]
+    own: list[str] = []
+    others: list[str] = []
+    for number, path in enumerate(paths, 1):
+        (own if _is_in(path, places) else others).append(path)
+        if not number % PATHS_PER_TURN:
+            await asyncio.sleep(0)  # others have their turn
+    return own, others
+
+
+def _is_in(path: str, places: Sequence[Place]) -> bool:
+    try:
+        place = place_of(path)
+    except BadRequest:
+        return False
+    return any(one.holds(place) for one in places)
 
 
 def _check_size(paths: tuple[str, ...]) -> None:

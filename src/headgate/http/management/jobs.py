@@ -1,12 +1,12 @@
 """Purge jobs, for operators: what is deleted, how far it is, and what went wrong."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
 
 from headgate.access.rules import MANAGE_JOBS, READ_JOBS, UNDROP_TABLE, Rule
-from headgate.catalog import outsiders
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.lake import Lake
 from headgate.catalog.purging import LiveJob
@@ -25,7 +25,7 @@ from headgate.http.request import Request, Response, decode, json_response
 from headgate.http.router import Parameter, Route, Surface
 from headgate.limits import JOBS
 from headgate.model.names import Identifier
-from headgate.purge.inspecting import Found, Inspector, Wanted, check_state, job_id, no_job
+from headgate.purge.inspecting import Found, Inspector, Wanted, check_state, job_id
 from headgate.purge.job_rights import JobRights
 from headgate.purge.job_states import State
 from headgate.purge.job_views import JobSummary, JobView
@@ -151,19 +151,12 @@ async def _found(
 
     Who may not see it hears what it would hear if there were none.
     """
-    text = request.params["id"]
-    id = job_id(text)
-    call = _call(request, CatalogName("", ""))
-    await outsiders.confirm(services.lake, call.caller)
-    found = await services.inspector.find(id)
-    rights = await JobRights.on(services.lake, call, found.live)
-    try:
-        await rights.require(READ_JOBS, found.live)
-    except Forbidden:
-        raise no_job(text) from None
+    id = job_id(request.params["id"])
+    rights = await JobRights.in_all(services.lake, _call(request, CatalogName("", "")))
+    found = await services.inspector.find(id, partial(rights.permits, READ_JOBS))
     if rule is not READ_JOBS:
         await rights.require(rule, found.live)
-    return found, rights.call
+    return found, rights.call_on(found.live)
 
 
 def _query(request: Request) -> JobQuery:

@@ -207,6 +207,18 @@ async def test_only_owners_may_ask(guarded: Guarded, world: World) -> None:
     assert len(program.needing.asked) == asked
 
 
+async def test_an_owner_learns_nothing_of_files_outside_of_its_catalog(
+    guarded: Guarded, world: World
+) -> None:
+    """They count as needed, and nothing is asked about them."""
+    program, own = Program(guarded.lake), f"{world.warehouse}/x"
+    others = ["/elsewhere/x", f"{world.warehouse}-too/x", "s3://bucket/x", "ftp://host/x", ""]
+
+    status, answer = await program.ask({"paths": [*others, own]}, user=OWNER)
+    assert (status, answer["referred"]) == (200, [*others, own])
+    assert [asked for _, asked in program.needing.asked] == [[own]]
+
+
 async def test_whether_there_is_a_catalog_is_told_to_who_may_know(guarded: Guarded) -> None:
     """Others hear of one that is not there what they hear of one that is."""
     await guarded.users("eve")
