@@ -27,7 +27,7 @@ from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import PURGE, PURGED, PURGES, TASKS, decode_job, is_job
 from headgate.catalog.reports import REPORTS, reports_pointer
 from headgate.catalog.rights import ASSIGNED, GRANTED
-from headgate.catalog.stored_names import CATALOG_POINTER, IDS, LOCATIONS, NAMES
+from headgate.catalog.stored_names import CATALOG_POINTER, FOLDERS, IDS, LOCATIONS, NAMES, STAGED
 from headgate.errors import NewerFormat
 from headgate.kernel import operations
 from headgate.kernel.realms import BY_ID, BY_NAME
@@ -186,6 +186,8 @@ REFERENCES = References(
             {
                 **_NAMES,
                 LOCATIONS: NOTHING,
+                STAGED: NOTHING,
+                FOLDERS: NOTHING,
                 CLOSED: NOTHING,
                 PURGE: IndexReferences(_purged_state, rows=_job_row),
                 operations.INDEX: IndexReferences(_recorded),

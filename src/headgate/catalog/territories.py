@@ -6,6 +6,7 @@ is under another pointer, so it is asked before such a commit and once more afte
 
 from collections.abc import Iterable
 
+from headgate.catalog.claimants import Claimant
 from headgate.catalog.dropped_catalogs import DROPPED, find_dropped, still_there
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.holders import name_of
@@ -86,7 +87,9 @@ async def foreign_places(kernel: Kernel, id: int, places: Iterable[str]) -> list
         for _, head in await _metalakes(kernel)
         for key in await look(
             head.index(LOCATIONS),
-            lambda tree: [key for place in wanted for key, _ in others_at(tree, place, id)],
+            lambda tree: [
+                key for place in wanted for key, _ in others_at(tree, place, Claimant(id))
+            ],
         )
     ]
 
