@@ -58,7 +58,7 @@ def end_staged(draft: Draft, value: bytes) -> None:
 
 def _end_expired(draft: Draft) -> None:
     """End a few staged tables whose time is over, the oldest first."""
-    records = draft.index(STAGED).scan(_TABLE, _key(draft.now_ms, 0))
+    records = draft.index(STAGED).scan(_TABLE, _key(draft.now_ms + 1, 0))
     for key, _ in list(islice(records, STAGED_EXPIRED_PER_COMMIT)):
         _end(draft, key)
 

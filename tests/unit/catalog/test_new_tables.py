@@ -55,7 +55,7 @@ async def test_a_table_lies_where_its_creator_says(world: World, node: Node) -> 
 
 
 async def test_a_staged_table_is_nowhere(world: World, node: Node) -> None:
-    """No name and no file is there, only its folder is made for its creator, and its place taken."""
+    """It has no name and no file: its place is taken, and its folder is made for its creator."""
     before = world.files()
     answer = await node.post("namespaces/a/tables", new_table(stage_create=True))
 
