@@ -27,7 +27,15 @@ from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import PURGE, PURGED, PURGES, TASKS, decode_job, is_job
 from headgate.catalog.reports import REPORTS, reports_pointer
 from headgate.catalog.rights import ASSIGNED, GRANTED
-from headgate.catalog.stored_names import CATALOG_POINTER, FOLDERS, IDS, LOCATIONS, NAMES, STAGED
+from headgate.catalog.stored_names import (
+    CATALOG_POINTER,
+    FOLDERS,
+    IDS,
+    LEFT,
+    LOCATIONS,
+    NAMES,
+    STAGED,
+)
 from headgate.errors import NewerFormat
 from headgate.kernel import operations
 from headgate.kernel.realms import BY_ID, BY_NAME
@@ -154,7 +162,7 @@ _NAMES = {NAMES: IndexReferences(_named_object), IDS: NOTHING}
 
 REFERENCES = References(
     system={
-        REALMS: PointerReferences({BY_ID: NOTHING, BY_NAME: NOTHING}),
+        REALMS: PointerReferences({BY_ID: NOTHING, BY_NAME: NOTHING, LEFT: NOTHING}),
         IDENTITIES: PointerReferences(
             {
                 **_NAMES,
