@@ -4,7 +4,8 @@ Others stay within the place of the schema. A table could otherwise be put where
 tables are to lie, or be made of files that somebody else left there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from headgate.access.decisions import permits, weigh
 from headgate.access.rules import ALTER_CATALOG
@@ -12,7 +13,7 @@ from headgate.catalog.claimants import NOBODY, Claimant
 from headgate.catalog.entities import NamespaceEntity
 from headgate.catalog.openings import Opened
 from headgate.catalog.reservations import Holding, Locations, check_vacant, never_retried
-from headgate.catalog.schema_places import LOCATION, check_chosen, check_default
+from headgate.catalog.schema_places import LOCATION, check_chosen, check_default, is_below
 from headgate.catalog.stored_names import FOLDERS, LOCATIONS
 from headgate.errors import Forbidden
 from headgate.kernel.index import look
@@ -64,13 +65,21 @@ def chooses_freely(opened: Opened) -> bool:
     return permits(ALTER_CATALOG, weigh(access, (opened.scope,)), access.standing)
 
 
-async def _check_in_schema(opened: Opened, levels: Levels, locations: Iterable[str]) -> None:
-    """Refuse places of a table or view that are not those of its schema."""
+async def _check_in_schema(opened: Opened, levels: Levels, locations: Sequence[str]) -> None:
+    """Refuse places of a table or view that are not those of its schema, or are those of a schema
+    below it."""
     if chooses_freely(opened):
         return
     schema = await opened.look(lambda names: names.namespace(levels))
     own = own_folder(opened.catalog.warehouse, schema.id) if schema else ""
-    _check(locations, [_folder(opened, levels), await _chosen(opened, levels)], own)
+    folder = _folder(opened, levels)
+    _check(locations, [folder, await _chosen(opened, levels)], own)
+    if schema is None:
+        return
+    for location in locations:
+        find = partial(is_below, schema=schema.id, folder=folder, location=location)
+        if await opened.look(find):
+            raise _refused(location, f"schemas below {folder} have places of their own there")
 
 
 def _folder(opened: Opened, levels: Levels) -> str:
@@ -89,8 +98,15 @@ def _check(locations: Iterable[str], places: Iterable[str], own: str = "") -> No
     known = [place for place in places if place]
     for location in locations:
         if not any(is_within(location, place) for place in (*known, own) if place):
-            raise Forbidden(
-                f"Location is not allowed: {location}",
-                why=f"only who owns the catalog chooses places outside of {' and '.join(known)}",
-                fix="Leave the location out, or ask the owner",
+            outside = " and ".join(known)
+            raise _refused(
+                location, f"only who owns the catalog chooses places outside of {outside}"
             )
+
+
+def _refused(location: str, why: str) -> Forbidden:
+    return Forbidden(
+        f"Location is not allowed: {location}",
+        why=why,
+        fix="Leave the location out, or ask the owner",
+    )

@@ -36,6 +36,16 @@ def check_chosen(folders: Readable, locations: Iterable[str]) -> None:
             raise taken(location)
 
 
+def is_below(names: Names, schema: int, folder: str, location: str) -> bool:
+    """Whether a location in the folder of a namespace is in that of a namespace below it."""
+    if not is_within(location, folder):
+        return False
+    segments = place_of(location).segments[len(place_of(folder).segments) :]
+    if not segments:
+        return False
+    return is_kept_segment(segments[0]) or _written_so(names, schema, segments[0]) is not None
+
+
 def settle_folder(
     draft: Draft, claimant: Claimant, before: Mapping[str, str], after: Mapping[str, str]
 ) -> None:

@@ -157,20 +157,21 @@ async def test_a_namespace_that_comes_meanwhile_keeps_its_folder(world: World, n
 
 
 async def test_no_keys_for_the_folder_of_a_schema_are_had_by_staging(world: World) -> None:
-    """Neither for one's own schema, nor for one below it that is denied."""
+    """Neither for one's own schema, nor for one below it that is denied, nor for a part of that."""
     node = await world.node()
     await node.namespace("a", "secret")
     server = await guarded(world, deny=("a:secret",))
-    for location in (f"{world.warehouse}/a", f"{world.warehouse}/a/secret"):
+    w = world.warehouse
+    for location, status in [(f"{w}/a", 409), (f"{w}/a/secret", 403), (f"{w}/a/secret/x", 403)]:
         new = new_table("x", location=location, stage_create=True)
         answer = await server.post(TABLES, new, user="ann")
-        assert answer.status == 409, answer
+        assert answer.status == status, answer
     fine: Any = await server.post(TABLES, new_table("x", stage_create=True), user="ann")
     assert fine.status == 200
 
 
 async def test_what_a_dropped_table_left_is_for_its_schema(world: World) -> None:
-    """Not for who may create in the schema above, nor in one of the same name that comes later."""
+    """Not for who may create in the schema above: neither to read, nor to write there."""
     node = await world.node()
     await node.namespace("a", "b")
     made = await node.made("namespaces/a%1Fb/tables", new_table("t"))
@@ -180,12 +181,28 @@ async def test_what_a_dropped_table_left_is_for_its_schema(world: World) -> None
     body = {"name": "stolen", "metadata-location": file}
     inside = new_table("x", location=f"{made['metadata']['location']}/data")
 
-    assert (await server.post("namespaces/a/register", body, user="ann")).status == 409
-    assert (await server.post(TABLES, inside, user="ann")).status == 409
-    staged = {**inside, "stage-create": True}
-    assert (await server.post(TABLES, staged, user="ann")).status == 409
-    body["name"] = "t"
     own = "namespaces/a%1Fb"
+    staged = {**inside, "stage-create": True}
+    for _ in range(2):  # while there is the other schema, and when it is gone
+        status = (await server.post("namespaces/a/register", body, user="ann")).status
+        assert status == (403 if await node.head(own) == 204 else 409)
+        assert (await server.post(TABLES, inside, user="ann")).status == status
+        assert (await server.post(TABLES, staged, user="ann")).status == status
+        await node.delete(own)
+    assert world.files() == {file}
+
+
+async def test_a_dropped_table_comes_back_to_its_schema(world: World) -> None:
+    """Who may create tables there registers it; in another schema, also of the same name, only who
+    owns the catalog does."""
+    node = await world.node()
+    await node.namespace("a", "b")
+    own = "namespaces/a%1Fb"
+    made = await node.made(f"{own}/tables", new_table("t"))
+    await node.delete(f"{own}/tables/t")
+    server = await guarded(world)
+    body = {"name": "t", "metadata-location": made["metadata-location"]}
+
     assert (await server.post(f"{own}/register", body, user="ann")).status == 200
     await node.delete(f"{own}/tables/t")
     await node.delete(own)
