@@ -7,6 +7,7 @@ may use them again, others when no file is there any more, or when an operator f
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -18,12 +19,12 @@ from headgate.catalog.ports import Storage
 from headgate.catalog.stored_names import CATALOG_POINTER, IDS, LEFT, LOCATIONS, NAMES
 from headgate.errors import HeadgateError, LocationTaken
 from headgate.kernel.draft import Draft
-from headgate.kernel.index import look, open_head
+from headgate.kernel.index import HeadView, after_prefix, look, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import DROPPED, REALMS_KEY, Realm
 from headgate.kernel.records import PointerKey
 from headgate.kernel.system import SYSTEM_REALM
-from headgate.model.locations import index_key, normalize, overlaps
+from headgate.model.locations import ancestors, index_key, index_range, is_within, normalize
 
 IsEmpty = Callable[[str], Awaitable[bool]]
 """Tells whether there is certainly no file at a location or below it."""
@@ -51,6 +52,7 @@ class _Found(NamedTuple):
     left: Left
 
 
+_EXACTLY = b"\0"  # in a key behind a place: what lies below it goes on with a name
 _decoder = msgspec.msgpack.Decoder(Left)
 
 
@@ -115,16 +117,16 @@ async def check_left(
 ) -> None:
     """Refuse places where other metalakes than these may have left files. Where there certainly
     are none, the place is free from now on."""
-    gone: list[_Found] = []
-    for found in await _all(kernel):
-        left = found.left
-        for place in wanted:
-            if left.realm in realms or not overlaps(place, left.location):
+    head, gone = await _head(kernel), list[_Found]()
+    for place in wanted:
+        for found in await look(head.index(LEFT), partial(_overlapping, place=place)):
+            left = found.left
+            if left.realm in realms:
                 continue
-            inner = max(place, left.location, key=len)
-            if not await is_empty(inner):
+            is_whole = is_within(left.location, place)
+            if not await is_empty(left.location if is_whole else place):
                 raise _kept(place)
-            if inner == left.location:
+            if is_whole:
                 gone.append(found)
     await _forget(kernel, gone)
 
@@ -166,13 +168,26 @@ async def _forget(kernel: Kernel, places: Sequence[_Found]) -> None:
 
 
 async def _all(kernel: Kernel) -> list[_Found]:
+    head = await _head(kernel)
+    return await look(head.index(LEFT), lambda tree: _found(tree.scan(b"", None)))
+
+
+async def _head(kernel: Kernel) -> HeadView:
     [value] = await kernel.pointers.read([REALMS_KEY])
-    head = await open_head(kernel.store, SYSTEM_REALM, value)
-    return await look(head.index(LEFT), _found)
+    return await open_head(kernel.store, SYSTEM_REALM, value)
 
 
-def _found(index: Readable) -> list[_Found]:
-    return [_Found(key, _decoder.decode(value)) for key, value in index.scan(b"", None)]
+def _overlapping(index: Readable, place: str) -> list[_Found]:
+    """What is left above, at and below a place."""
+    found = _found(index.scan(*index_range(place)))
+    for above in ancestors(place):
+        exactly = index_key(above) + _EXACTLY
+        found += _found(index.scan(exactly, after_prefix(exactly)))
+    return found
+
+
+def _found(entries: Iterable[tuple[bytes, bytes]]) -> list[_Found]:
+    return [_Found(key, _decoder.decode(value)) for key, value in entries]
 
 
 async def _was_used(kernel: Kernel, realm: str, id: int) -> bool:
@@ -183,7 +198,7 @@ async def _was_used(kernel: Kernel, realm: str, id: int) -> bool:
 
 
 def _key(left: Left) -> bytes:
-    return index_key(left.location) + left.realm.encode()
+    return index_key(left.location) + _EXACTLY + left.realm.encode()
 
 
 def _kept(place: str) -> LocationTaken:

@@ -117,3 +117,29 @@ def test_deep_namespaces_with_equal_beginnings_have_locations_of_their_own() -> 
 
     assert re.fullmatch("/w/(x{100}/){3}x*=-[0-9a-f]{16}/t-1", one)
     assert one != other
+
+
+@given(name=st.text(max_size=40))
+def test_a_segment_is_read_back(name: str) -> None:
+    """Whatever the name is, if it is not shortened."""
+    segment = physical.path_segment(name)
+    shortened = physical.is_shortened(segment)
+
+    assert physical.segment_name(segment) == (None if shortened or not name else name)
+
+
+@pytest.mark.parametrize("segment", ["a b", "=ff", "=FF", "=", "é", "=C3", "x=2Dy", "n" * 151])
+def test_a_segment_that_no_name_is_written_as_names_nothing(segment: str) -> None:
+    """Clients choose other places than Headgate does."""
+    assert physical.segment_name(segment) is None
+
+
+def test_only_folders_of_namespaces_are_called_so() -> None:
+    """Shortened names, and the folders that namespaces get instead of a taken one."""
+    long = physical.path_segment("n" * 151)
+    own = physical.own_folder("/w/", 255)
+
+    assert own == "/w/=nff"
+    assert all(map(physical.is_kept_segment, (long, "=nff")))
+    tables = ("t", f"{long}-0123456789abcdef0123456789abcdef", "=2Dx")
+    assert not any(map(physical.is_kept_segment, tables))
