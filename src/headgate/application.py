@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from headgate.catalog.catalogs import bootstrap, check_all_locations
 from headgate.catalog.guards import Guard
 from headgate.catalog.lake import Lake
 from headgate.catalog.large_metadata import WORKER as METADATA
+from headgate.catalog.left_places import looking_into
 from headgate.catalog.linked_places import check_links
 from headgate.catalog.polling import Validation, per_request
 from headgate.catalog.reports import Reports
@@ -147,7 +148,8 @@ async def _bootstrap(settings: Settings, kernel: Kernel) -> None:
         check_writable(first.warehouse)
         await check_links(kernel, metalake, first, real_location)
 
-    await bootstrap(kernel, metalake, first, check)
+    with closing(StorageGateway(storage_options(settings), kernel.clock)) as storage:
+        await bootstrap(kernel, metalake, first, check, looking_into(storage))
 
 
 def _audit(settings: Settings, measures: Measures, stack: AsyncExitStack) -> AuditLog | None:

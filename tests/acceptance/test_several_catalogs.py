@@ -26,7 +26,7 @@ def commands(block: str) -> list[list[str]]:
 
 def test_several_catalogs_are_used_as_shown(tmp_path: Path) -> None:
     """Each client gets the catalog that it names, and whoever names none the default one."""
-    make, choose, set_apart, switch, take_away, _ = blocks(PAGE, "bash")
+    make, choose, set_apart, switch, take_away, *_ = blocks(PAGE, "bash")
     with HeadgateServer(tmp_path) as server:
         for command in commands(make):
             headgate(server, *command)
@@ -64,9 +64,11 @@ def test_several_catalogs_are_used_as_shown(tmp_path: Path) -> None:
 
 
 def test_a_metalake_is_forgotten_without_its_files_as_shown(tmp_path: Path) -> None:
-    """Only if it is said that they are abandoned; then it is told where they are."""
-    make, *_, abandon = blocks(PAGE, "bash")
+    """Only if it is said that they are abandoned; then it is told where they are, and nobody else
+    gets that place before it is freed."""
+    make, *_, abandon, freeing = blocks(PAGE, "bash")
     switch_off, purge, delete = commands(abandon)
+    listing, free = commands(freeing)
     with HeadgateServer(tmp_path) as server:
         for command in commands(make):
             headgate(server, *command)
@@ -83,3 +85,10 @@ def test_a_metalake_is_forgotten_without_its_files_as_shown(tmp_path: Path) -> N
         [place] = re.findall(r"left in (.*)\.$", left.strip())
         assert made["metadata-location"].startswith(place)
         assert Path(made["metadata-location"].removeprefix("file://")).exists()
+        taking = ("catalog", "create", "taker", "--warehouse", place)
+        headgate(server, *taking, expect=1)
+        assert place.removeprefix("file://") in headgate(server, *listing)
+        given = [place if word.startswith("s3:") else word for word in free]
+        headgate(server, *given, expect=1)
+        headgate(server, *given, "--abandon-files")
+        headgate(server, *taking)

@@ -10,6 +10,7 @@ from headgate.catalog import dropped_catalogs
 from headgate.catalog.calls import Call
 from headgate.catalog.dropped_catalogs import Dropped
 from headgate.catalog.entities import CatalogEntity, Entry, Kind, decode_entry
+from headgate.catalog.left_places import IsEmpty, keep_places_of, nobody_looks
 from headgate.catalog.naming import CATALOGS, ROOT, Names, NamesDraft, Readable, place_of
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import PURGE
@@ -39,12 +40,18 @@ _decoder = msgspec.msgpack.Decoder(tuple[str, str])
 
 
 async def add_catalog(
-    kernel: Kernel, realm: Realm, call: Call, new: CatalogEntity, owner: int = 0
+    kernel: Kernel,
+    realm: Realm,
+    call: Call,
+    new: CatalogEntity,
+    owner: int = 0,
+    *,
+    is_empty: IsEmpty = nobody_looks,
 ) -> CatalogEntity:
     """Add a catalog: first what nobody can reach yet, then its name."""
     check_catalog_name(new.name)
     places = places_of(new)
-    await check_elsewhere(kernel, realm.id, places)
+    await check_elsewhere(kernel, realm.id, places, is_empty)
     id = kernel.ids.next()
     await kernel.realm(realm.id).create_pointers([head_pointer(id)])
 
@@ -59,7 +66,7 @@ async def add_catalog(
 
     made = await _commit(kernel, realm, attempt)
     try:
-        await check_elsewhere(kernel, realm.id, places)  # one may have come meanwhile
+        await check_elsewhere(kernel, realm.id, places, is_empty)  # one may have come meanwhile
     except LocationTaken:
         with suppress(Conflict):  # somebody uses it already: neither purges what both have
             await remove_catalog(kernel, realm, call, made)
@@ -107,12 +114,14 @@ async def remove_catalog(
     """Take a catalog out of its metalake: first nobody can use it, then its name is free.
 
     One that holds something stays, unless `force` says so. Where files are left its places stay
-    taken, and any server deletes them. If it stops half-way, the catalog serves nobody, and any
+    taken, and any server deletes them. Where dropped tables left theirs, its places stay with the
+    metalake. If it stops half-way, the catalog serves nobody, and any
     server completes it, as does removing it again.
     """
     handle = kernel.realm(realm.id)
     await handle.commit(head_pointer(gone.id), closing(call, force=force), sealed=True)
     left = await has_files(kernel, realm.id, gone.id)
+    await keep_places_of(kernel, realm, gone.id, call.principal)
     await handle.commit(CATALOG_POINTER, forgetting(call, gone.id, left=left))
 
 

@@ -12,6 +12,7 @@ from headgate.catalog.calls import OPERATOR, Call, Caller, CatalogName
 from headgate.catalog.catalog_commits import absent, add_catalog, has_files, remove_catalog
 from headgate.catalog.dropped_catalogs import dropped_catalogs
 from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.left_places import IsEmpty, keep_places, nobody_looks
 from headgate.catalog.naming import CATALOGS, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR, check_flat, check_nesting
 from headgate.catalog.openings import head_pointer
@@ -36,11 +37,13 @@ from headgate.kernel.records import PointerKey
 logger = logging.getLogger(__name__)
 
 
-async def create_catalog(kernel: Kernel, metalake: str, new: CatalogEntity) -> CatalogEntity:
+async def create_catalog(
+    kernel: Kernel, metalake: str, new: CatalogEntity, is_empty: IsEmpty = nobody_looks
+) -> CatalogEntity:
     """Add a catalog."""
     realm = await kernel.realms.get(metalake)
     call = Call(CatalogName(realm.name, new.name), Caller(new.created_by))
-    return await add_catalog(kernel, realm, call, new)
+    return await add_catalog(kernel, realm, call, new, is_empty=is_empty)
 
 
 async def list_catalogs(kernel: Kernel, metalake: str) -> list[CatalogEntity]:
@@ -65,6 +68,15 @@ async def catalogs_with_files(kernel: Kernel, realm: Realm) -> list[CatalogEntit
     stored = await stored_catalogs(kernel, realm)
     kept = [one for one in stored if await has_files(kernel, realm.id, one.id)]
     return [*kept, *(gone.entity for gone in await dropped_catalogs(kernel, realm.id))]
+
+
+async def keep_all_places(kernel: Kernel, realm: Realm, *, by: str) -> None:
+    """Remember the places of all catalogs of a metalake that is about to lose its data."""
+    if realm.state not in HAVE_CATALOGS:
+        return
+    dropped = [gone.entity for gone in await dropped_catalogs(kernel, realm.id)]
+    for catalog in (*await stored_catalogs(kernel, realm), *dropped):
+        await keep_places(kernel, realm, catalog, catalog.locations, by)
 
 
 async def check_all_locations(kernel: Kernel, check: Callable[[str], None]) -> None:
@@ -127,16 +139,29 @@ async def alter_catalog(
     separator: str,
     *,
     by: str = OPERATOR,
+    is_empty: IsEmpty = nobody_looks,
 ) -> CatalogEntity:
     """Change fields of a catalog, unless names or other catalogs are in the way.
 
     These are looked at once more after the change: then no more can come.
     """
     before, call = await find_catalog(kernel, name), Call(name, Caller(by))
-    await _check(kernel, name, _applied(before, changes, separator), changes, separator)
+    had, realm = places_of(before), await kernel.realms.get(name.metalake)
+
+    async def check(new: CatalogEntity) -> None:
+        if "allowed_locations" in changes:
+            added = tuple(place for place in places_of(new) if place not in had)
+            await check_elsewhere(kernel, realm.id, added, is_empty)
+        if "nested" in changes:
+            await _check_nested(kernel, name, realm, new, separator)
+
+    wanted = _applied(before, changes, separator)
+    await check(wanted)
+    lost = [place for place in had if place not in places_of(wanted)]
+    await keep_places(kernel, realm, before, lost, by)
     changed = await change_catalog(kernel, call, lambda now: _applied(now, changes, separator))
     try:
-        await _check(kernel, name, changed, changes, separator)
+        await check(changed)
     except Conflict:
         await change_catalog(kernel, call, lambda now: _undone(now, before, changes, separator))
         raise
@@ -151,23 +176,15 @@ async def change_catalog(
     return await catalog_commits.change_catalog(kernel, realm, call, change)
 
 
-async def _check(
-    kernel: Kernel,
-    name: CatalogName,
-    catalog: CatalogEntity,
-    changes: dict[str, Any],
-    separator: str,
+async def _check_nested(
+    kernel: Kernel, name: CatalogName, realm: Realm, catalog: CatalogEntity, separator: str
 ) -> None:
-    """Refuse what a catalog is to become if names, or catalogs of others, are in the way."""
-    realm = await kernel.realms.get(name.metalake)
-    if "allowed_locations" in changes:
-        await check_elsewhere(kernel, realm.id, places_of(catalog))
-    if "nested" in changes:
-        [head] = await kernel.realm(realm.id).heads(head_pointer(catalog.id))
-        if catalog.nested:
-            await check_nesting(head.index(NAMES), separator)
-        else:
-            await check_flat(head.index(NAMES), name.catalog)
+    """Refuse what a catalog is to become if names are in the way."""
+    [head] = await kernel.realm(realm.id).heads(head_pointer(catalog.id))
+    if catalog.nested:
+        await check_nesting(head.index(NAMES), separator)
+    else:
+        await check_flat(head.index(NAMES), name.catalog)
 
 
 def _applied(old: CatalogEntity, changes: dict[str, Any], separator: str) -> CatalogEntity:
@@ -193,12 +210,14 @@ async def bootstrap(
     metalake: str,
     catalog: CatalogEntity,
     check: Callable[[], Awaitable[None]] | None = None,
+    is_empty: IsEmpty = nobody_looks,
 ) -> None:
     """Give a fresh store its first metalake and catalog; a store that has any is left alone.
 
     Several nodes may start at once, and one may have stopped half-way: each completes it. `check`
-    refuses places that cannot be used. Where the files of a dropped catalog are still being deleted
-    there is no first catalog: a server must start to delete them.
+    refuses places that cannot be used. Where the files of a dropped catalog are still being
+    deleted, or those of another metalake were left, there is no first catalog: a server must start
+    to delete the former, and an operator frees the latter.
     """
     realms = await kernel.realms.list()
     if not realms:
@@ -215,7 +234,7 @@ async def bootstrap(
             await check()
         try:
             with suppress(CatalogExists):  # another node was faster
-                await create_catalog(kernel, metalake, catalog)
+                await create_catalog(kernel, metalake, catalog, is_empty)
         except LocationTaken as taken:
             if not taken.passing:
                 raise

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from headgate.catalog.catalogs import stored_catalogs
 from headgate.catalog.dropped_catalogs import dropped_catalogs
 from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.left_places import left_places
 from headgate.catalog.territories import HAVE_CATALOGS, places_of
 from headgate.errors import LocationTaken
 from headgate.kernel.kernel import Kernel
@@ -20,15 +21,7 @@ async def check_links(
     """
     wanted = places_of(catalog)
     known = dict.fromkeys(wanted, f"catalog {metalake}.{catalog.name} itself")
-    for realm in await kernel.realms.list():
-        if realm.state not in HAVE_CATALOGS:
-            continue
-        for other in await stored_catalogs(kernel, realm):
-            if (realm.name, other.name) != (metalake, catalog.name):
-                known |= dict.fromkeys(places_of(other), f"catalog {realm.name}.{other.name}")
-        for _, record, gone in await dropped_catalogs(kernel, realm.id):
-            holder = f"the dropped catalog {realm.name}.{record.name}, whose files are still there,"
-            known |= dict.fromkeys(places_of(gone), holder)
+    known |= await _taken(kernel, metalake, catalog)
     for place in wanted:
         for taken, holder in known.items():
             if overlaps(real(place), real(taken)) and not overlaps(place, taken):
@@ -38,3 +31,23 @@ async def check_links(
                     "which is there, above it or below it",
                     fix="Choose another location, or take it from that one first",
                 )
+
+
+async def _taken(kernel: Kernel, metalake: str, catalog: CatalogEntity) -> dict[str, str]:
+    """The places that this catalog must not have, and who has them."""
+    known: dict[str, str] = {}
+    realms = await kernel.realms.list()
+    for realm in realms:
+        if realm.state not in HAVE_CATALOGS:
+            continue
+        for other in await stored_catalogs(kernel, realm):
+            if (realm.name, other.name) != (metalake, catalog.name):
+                known |= dict.fromkeys(places_of(other), f"catalog {realm.name}.{other.name}")
+        for _, record, gone in await dropped_catalogs(kernel, realm.id):
+            holder = f"the dropped catalog {realm.name}.{record.name}, whose files are still there,"
+            known |= dict.fromkeys(places_of(gone), holder)
+    own = {realm.id for realm in realms if realm.name == metalake}
+    for left in await left_places(kernel):
+        if left.realm not in own:
+            known.setdefault(left.location, "another metalake, whose files may be there,")
+    return known

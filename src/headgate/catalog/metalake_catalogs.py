@@ -20,6 +20,7 @@ from headgate.catalog.catalog_commits import (
 from headgate.catalog.catalog_places import CatalogPlaces
 from headgate.catalog.entities import CatalogEntity, Entry
 from headgate.catalog.lake import Lake
+from headgate.catalog.left_places import looking_into
 from headgate.catalog.linked_places import check_links
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import CATALOGS, ROOT, Names
@@ -83,7 +84,14 @@ async def create_catalog(
     call = metalake.call._replace(catalog=CatalogName(metalake.name, new.name))
     with _discreet():
         entity = await _prepared(lake, metalake, places, new)
-        return await add_catalog(lake.kernel, metalake.state, call, entity, metalake.owner)
+        return await add_catalog(
+            lake.kernel,
+            metalake.state,
+            call,
+            entity,
+            metalake.owner,
+            is_empty=looking_into(lake.storage),
+        )
 
 
 async def try_new_catalog(
@@ -94,7 +102,7 @@ async def try_new_catalog(
         entity = await _prepared(lake, metalake, places, new)
         wanted = places_of(entity)
         await check_within(metalake.state, metalake.catalogs, wanted)
-        await check_elsewhere(lake.kernel, metalake.state.id, wanted)
+        await check_elsewhere(lake.kernel, metalake.state.id, wanted, looking_into(lake.storage))
     if await _find(metalake, new.name) is not None:
         raise CatalogExists(f"Catalog already exists: {metalake.name}.{new.name}")
 
@@ -158,7 +166,7 @@ def _discreet() -> Iterator[None]:
     try:
         yield
     except LocationTaken as taken:
-        if taken.passing:
+        if taken.passing and taken.holder:
             raise LocationTaken(
                 taken.what,
                 why="a catalog was dropped there, and files of its tables are still being deleted",

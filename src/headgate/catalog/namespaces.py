@@ -15,6 +15,7 @@ from headgate.access.rules import (
 )
 from headgate.catalog.browsing import leading
 from headgate.catalog.calls import Done
+from headgate.catalog.claimants import Claimant
 from headgate.catalog.entities import Entry, Kind, NamespaceEntity
 from headgate.catalog.lake import Lake, LakeOptions
 from headgate.catalog.naming import (
@@ -26,8 +27,9 @@ from headgate.catalog.naming import (
     NamesDraft,
 )
 from headgate.catalog.openings import Opened
-from headgate.catalog.own_places import LOCATION, check_for_schema
+from headgate.catalog.own_places import check_for_schema, chooses_freely
 from headgate.catalog.paging import Page, Paging, list_names
+from headgate.catalog.schema_places import LOCATION, settle_folder
 from headgate.errors import (
     BadName,
     BadRequest,
@@ -105,6 +107,7 @@ def _create(
         kept = new if depth == len(levels) - 1 else NamespaceEntity({}, created_by=new.created_by)
         object = draft.stage(msgspec.structs.replace(kept, created_ms=draft.now_ms))
         entry = Entry(Kind.NAMESPACE, draft.new_id(), object, opened.owner)
+        _settle(opened, draft, entry.id, {}, kept.properties)
         names.add(parent, NAMESPACES, levels[depth], entry)
         path.append(entry)
     draft.note(opened.call.note("create", "namespace", levels))
@@ -176,6 +179,7 @@ async def update_namespace(
         kept = {name: value for name, value in old.properties.items() if name not in removals}
         after = kept | dict(updates)
         if after != old.properties:
+            _settle(opened, draft, entry.id, old.properties, after)
             by = opened.call.principal
             object = draft.stage(
                 msgspec.structs.replace(
@@ -213,6 +217,8 @@ async def drop_namespace(lake: Lake, opened: Opened, levels: Levels) -> None:
                 why=f"it contains the {_CONTENTS.get(content[0], 'entity')} {content[1]}",
                 fix="Drop its content first; there is no cascade",
             )
+        old = draft.fetch(gone.object, NamespaceEntity)
+        _settle(opened, draft, gone.id, old.properties, {})
         above = names.path(levels[:-1])
         names.remove(above[-1].id if above else ROOT, NAMESPACES, levels[-1], gone)
         draft.discard(gone.object)
@@ -268,6 +274,16 @@ def _check_nesting(opened: Opened, levels: Levels, options: LakeOptions) -> None
             why=f"catalog {opened.catalog.name} has no nested namespaces",
             fix=f"Use one level, or run `headgate catalog set {opened.catalog.name} nested=true`",
         )
+
+
+def _settle(
+    opened: Opened, draft: Draft, id: int, before: Mapping[str, str], after: Mapping[str, str]
+) -> None:
+    """Tell where the tables of a namespace lie from now on, if it chose that."""
+    if opened.catalog.warehouse:  # else no file is ever looked for there
+        is_free = chooses_freely(opened)
+        claimant = Claimant(schema=id, is_free=is_free, now_ms=draft.now_ms)
+        settle_folder(draft, claimant, before, after)
 
 
 async def _check_properties(opened: Opened, levels: Levels, properties: Mapping[str, str]) -> None:

@@ -3,22 +3,27 @@
 from typing import NamedTuple
 
 from headgate.access.rules import CREATE_TABLE, DROP_TABLE
+from headgate.catalog.claimants import NOBODY, Claimant
 from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
-from headgate.catalog.namespaces import find_namespace
+from headgate.catalog.namespaces import find_namespace, id_of_namespace, require_namespace
+from headgate.catalog.naming import NamesDraft
 from headgate.catalog.openings import Opened
-from headgate.catalog.own_places import check_in_schema
+from headgate.catalog.own_places import check_locations, chooses_freely
 from headgate.catalog.placing import check_new, location_of
 from headgate.catalog.registrations import registered_version
 from headgate.catalog.relation_commits import Change, commit_relations, known_state, new_state
 from headgate.catalog.relations import Relation, check_free, entry_of, find_relation, named
-from headgate.catalog.reservations import check_locations
+from headgate.catalog.reservations import stage
+from headgate.catalog.schema_places import check_chosen, check_default
+from headgate.catalog.stored_names import FOLDERS
 from headgate.catalog.versions import (
     NewTable,
     Version,
     first_table,
     new_version,
 )
+from headgate.kernel.draft import Draft
 from headgate.model.names import Identifier, Levels, check_name
 
 
@@ -50,14 +55,28 @@ async def create_table(
 async def stage_table(
     lake: Lake, opened: Opened, namespace: Levels, new: NewTable | LargeTable
 ) -> Version:
-    """What a new table would be; nothing is stored until its creator commits it.
+    """What a new table would be; only its place is taken until its creator commits it, or for a
+    while if it does not.
 
     On a local disk its folder is made: some clients write into it and make none themselves.
     """
     await opened.require(CREATE_TABLE, namespace)
-    version = await _first_version(lake, opened, Identifier(namespace, new.name), new)
-    await check_in_schema(opened, namespace, version.facts.reserved)
-    await check_locations(opened, version.facts.reserved)
+    identifier = Identifier(namespace, new.name)
+    version = await _first_version(lake, opened, identifier, new)
+    wanted = version.facts.reserved
+    await check_locations(opened, namespace, wanted, lake.now_ms())
+    meant = await id_of_namespace(opened, namespace)
+    is_free, principal = chooses_freely(opened), opened.call.principal
+
+    def attempt(draft: Draft) -> None:
+        names = NamesDraft(draft)
+        schema = require_namespace(names, namespace, meant)
+        check_default(names, opened.catalog.warehouse, wanted)
+        check_chosen(draft.index(FOLDERS), wanted)
+        claimant = Claimant(NOBODY, schema.id, is_free, principal, draft.now_ms)
+        stage(draft, wanted, claimant)
+
+    await opened.realm.commit(opened.pointer, attempt)
     await lake.files(opened).prepare(f"{version.facts.location}/metadata")
     return version
 

@@ -4,38 +4,82 @@ Others stay within the place of the schema. A table could otherwise be put where
 tables are to lie, or be made of files that somebody else left there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from headgate.access.decisions import permits, weigh
 from headgate.access.rules import ALTER_CATALOG
+from headgate.catalog.claimants import NOBODY, Claimant
 from headgate.catalog.entities import NamespaceEntity
 from headgate.catalog.openings import Opened
+from headgate.catalog.reservations import Holding, Locations, check_vacant, never_retried
+from headgate.catalog.schema_places import LOCATION, check_chosen, check_default, is_below
+from headgate.catalog.stored_names import FOLDERS, LOCATIONS
 from headgate.errors import Forbidden
+from headgate.kernel.index import look
 from headgate.model.locations import is_within
 from headgate.model.names import Levels
-from headgate.model.physical import default_folder
-
-LOCATION = "location"
-"""The property of a namespace that says where its tables lie."""
+from headgate.model.physical import default_folder, own_folder
 
 
-async def check_in_schema(opened: Opened, levels: Levels, locations: Iterable[str]) -> None:
-    """Refuse places of a table or view that are not those of its schema."""
-    if not _is_free(opened):
-        _check(locations, [_folder(opened, levels), await _chosen(opened, levels)])
+async def check_locations(
+    opened: Opened,
+    levels: Levels,
+    wanted: Locations,
+    now_ms: int,
+    held: Holding | None = None,
+) -> None:
+    """Refuse places of a table or view that are not allowed or taken, before anything is written
+    there. What it has already is its own.
+
+    Only the commit decides: until then another one may come.
+    """
+    added = [place for place in wanted if not held or place not in held.locations]
+    await _check_in_schema(opened, levels, added)
+    opened.check_allowed(wanted)
+    schema = await opened.look(lambda names: names.namespace(levels))
+    claimant = Claimant(
+        held.id if held else NOBODY,
+        schema.id if schema else NOBODY,
+        chooses_freely(opened),
+        opened.call.principal,
+        now_ms,
+    )
+    with never_retried(held):
+        await look(opened.head.index(LOCATIONS), lambda tree: check_vacant(tree, added, claimant))
+        await opened.look(lambda names: check_default(names, opened.catalog.warehouse, added))
+        await look(opened.head.index(FOLDERS), lambda tree: check_chosen(tree, added))
 
 
 async def check_for_schema(opened: Opened, levels: Levels, location: str) -> None:
     """Refuse a place of a schema that is neither its own nor in that of the schema above it."""
-    if not _is_free(opened):
+    if not chooses_freely(opened):
         _check([location], [_folder(opened, levels), await _chosen(opened, levels[:-1])])
 
 
-def _is_free(opened: Opened) -> bool:
+def chooses_freely(opened: Opened) -> bool:
+    """Whether the caller owns the catalog, or may do the same as its owner."""
     access = opened.access
     if not access.is_checked:
         return True
     return permits(ALTER_CATALOG, weigh(access, (opened.scope,)), access.standing)
+
+
+async def _check_in_schema(opened: Opened, levels: Levels, locations: Sequence[str]) -> None:
+    """Refuse places of a table or view that are not those of its schema, or are those of a schema
+    below it."""
+    if chooses_freely(opened):
+        return
+    schema = await opened.look(lambda names: names.namespace(levels))
+    own = own_folder(opened.catalog.warehouse, schema.id) if schema else ""
+    folder = _folder(opened, levels)
+    _check(locations, [folder, await _chosen(opened, levels)], own)
+    if schema is None:
+        return
+    for location in locations:
+        find = partial(is_below, schema=schema.id, folder=folder, location=location)
+        if await opened.look(find):
+            raise _refused(location, f"schemas below {folder} have places of their own there")
 
 
 def _folder(opened: Opened, levels: Levels) -> str:
@@ -50,12 +94,19 @@ async def _chosen(opened: Opened, levels: Levels) -> str:
     return (await opened.head.get(entry.object, NamespaceEntity)).properties.get(LOCATION, "")
 
 
-def _check(locations: Iterable[str], places: Iterable[str]) -> None:
+def _check(locations: Iterable[str], places: Iterable[str], own: str = "") -> None:
     known = [place for place in places if place]
     for location in locations:
-        if not any(is_within(location, place) for place in known):
-            raise Forbidden(
-                f"Location is not allowed: {location}",
-                why=f"only who owns the catalog chooses places outside of {' and '.join(known)}",
-                fix="Leave the location out, or ask the owner",
+        if not any(is_within(location, place) for place in (*known, own) if place):
+            outside = " and ".join(known)
+            raise _refused(
+                location, f"only who owns the catalog chooses places outside of {outside}"
             )
+
+
+def _refused(location: str, why: str) -> Forbidden:
+    return Forbidden(
+        f"Location is not allowed: {location}",
+        why=why,
+        fix="Leave the location out, or ask the owner",
+    )

@@ -38,6 +38,11 @@ class Files(Protocol):
         """Delete files; absent ones are fine. What could not be deleted, and why."""
         ...
 
+    async def is_empty(self, location: str) -> bool:
+        """Whether there is certainly no file below; False if not even its folder is there, where
+        there are folders: its disk may be away."""
+        ...
+
     async def remove_folders(self, location: str) -> None:
         """Remove the empty folders here and below, where there are folders; a root stays."""
         ...

@@ -11,10 +11,17 @@ import msgspec
 
 from headgate.catalog.calls import Call
 from headgate.catalog.entities import Entry, TableEntity
-from headgate.catalog.naming import Readable
+from headgate.catalog.naming import Names, Readable
 from headgate.catalog.openings import Opened, head_pointer
-from headgate.catalog.reservations import held_by, is_vacant, release, reserve, reserve_among
-from headgate.catalog.stored_names import LOCATIONS
+from headgate.catalog.reservations import (
+    held_by,
+    is_vacant,
+    leave,
+    release,
+    reserve,
+    reserve_among,
+)
+from headgate.catalog.stored_names import LOCATIONS, NAMES
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import look
 from headgate.kernel.records import PointerKey
@@ -203,13 +210,21 @@ def recall_job(draft: Draft, id: int) -> PurgeJob | None:
     return job
 
 
-def end_job(draft: Draft, id: int) -> PurgeJob | None:
-    """Forget a job: its places are free, and its table's last state is not needed any more."""
+def end_job(draft: Draft, id: int, *, files_left: bool = False) -> PurgeJob | None:
+    """Forget a job: its places are free, and its table's last state is not needed any more.
+
+    If files are left, the table's own places are free for its schema only, as after any drop.
+    """
     index, key = draft.index(PURGE), job_key(id)
     job = find_job(index, id)
     if job is None:
         return None
     _count(draft, -1)
+    if files_left:
+        own = job.table_id or id
+        schema = Names(draft.index(NAMES)).namespace(job.table.namespace)
+        leave(draft, job.reserved, own, schema.id if schema else own)
+        index.remove(key)
     for record, place in list(index.prefix(key)):
         index.remove(record)
         release(draft, job.reserved if record == key else [place.decode()])

@@ -28,7 +28,15 @@ from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import PURGE, PURGED, PURGES, TASKS, decode_job, is_job
 from headgate.catalog.reports import REPORTS, reports_pointer
 from headgate.catalog.rights import ASSIGNED, GRANTED
-from headgate.catalog.stored_names import CATALOG_POINTER, IDS, LOCATIONS, NAMES
+from headgate.catalog.stored_names import (
+    CATALOG_POINTER,
+    FOLDERS,
+    IDS,
+    LEFT,
+    LOCATIONS,
+    NAMES,
+    STAGED,
+)
 from headgate.errors import NewerFormat
 from headgate.kernel import operations
 from headgate.kernel.realms import BY_ID, BY_NAME
@@ -155,7 +163,7 @@ _NAMES = {NAMES: IndexReferences(_named_object), IDS: NOTHING}
 
 REFERENCES = References(
     system={
-        REALMS: PointerReferences({BY_ID: NOTHING, BY_NAME: NOTHING}),
+        REALMS: PointerReferences({BY_ID: NOTHING, BY_NAME: NOTHING, LEFT: NOTHING}),
         IDENTITIES: PointerReferences(
             {
                 **_NAMES,
@@ -188,6 +196,8 @@ REFERENCES = References(
             {
                 **_NAMES,
                 LOCATIONS: NOTHING,
+                STAGED: NOTHING,
+                FOLDERS: NOTHING,
                 CLOSED: NOTHING,
                 PURGE: IndexReferences(_purged_state, rows=_job_row),
                 operations.INDEX: IndexReferences(_recorded),

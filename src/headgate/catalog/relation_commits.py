@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from headgate.catalog.calls import Call, Done
+from headgate.catalog.claimants import Claimant
 from headgate.catalog.entities import Entry, Kind, TableEntity
 from headgate.catalog.holders import with_holder
 from headgate.catalog.lake import Lake
@@ -16,10 +17,12 @@ from headgate.catalog.metadata_files import memo
 from headgate.catalog.namespaces import id_of_namespace, require_namespace
 from headgate.catalog.naming import RELATIONS, NamesDraft
 from headgate.catalog.openings import Opened
-from headgate.catalog.own_places import check_in_schema
+from headgate.catalog.own_places import check_locations, chooses_freely
 from headgate.catalog.purging import job_at
 from headgate.catalog.relations import ENTITIES, Relation, discard_files, entry_of, written
-from headgate.catalog.reservations import check_locations, move
+from headgate.catalog.reservations import move, never_retried
+from headgate.catalog.schema_places import check_chosen, check_default
+from headgate.catalog.stored_names import FOLDERS
 from headgate.catalog.versions import Version
 from headgate.errors import CommitTimedOut, HeadgateError, LocationTaken
 from headgate.kernel.draft import Draft
@@ -47,6 +50,10 @@ class Change(NamedTuple):
     """Who owns it if it is new."""
     parent: int = 0
     """The namespace that it comes into if it is new: its name may be another's by now."""
+    warehouse: str = ""
+    """Where the folders of namespaces are."""
+    is_free: bool = False
+    """Whether it may lie where tables of other schemas left files."""
 
 
 Prepare = Callable[[Opened], Awaitable[Sequence[Change]]]
@@ -96,11 +103,18 @@ async def new_state(
 ) -> Change:
     """The change of a table or view to this version, in a file that has yet to be written."""
     entity = _entity(lake, opened, version, before)
-    held = before.entity.reserved if before else ()
-    new = [place for place in entity.reserved if place not in held]
-    await check_in_schema(opened, identifier.namespace, new)
-    await check_locations(opened, entity.reserved, before.holding if before else None)
-    change = Change(identifier, version.kind, before, entity, version, owner=opened.owner)
+    holding = before.holding if before else None
+    await check_locations(opened, identifier.namespace, entity.reserved, lake.now_ms(), holding)
+    change = Change(
+        identifier,
+        version.kind,
+        before,
+        entity,
+        version,
+        owner=opened.owner,
+        warehouse=opened.catalog.warehouse,
+        is_free=chooses_freely(opened),
+    )
     if before is not None:
         return change
     return change._replace(parent=await id_of_namespace(opened, identifier.namespace))
@@ -176,7 +190,7 @@ def _apply(draft: Draft, change: Change) -> Entry:
     id = old.id if old is not None and same else draft.new_id()
     owner = old.owner if old is not None and same else change.owner
     entry = Entry(change.kind, id, draft.stage(change.entity), owner)
-    move(draft, change.entity.reserved, id, before.holding if before else None)
+    _place(draft, change, id, parent.id)
     if old is not None and same:
         names.put(parent.id, RELATIONS, change.identifier.name, entry)
     else:
@@ -184,6 +198,18 @@ def _apply(draft: Draft, change: Change) -> Entry:
     if old is not None:
         draft.discard(old.object)
     return entry
+
+
+def _place(draft: Draft, change: Change, id: int, schema: int) -> None:
+    """Take the locations of a new state; those it had before are its own."""
+    holding = change.before.holding if change.before else None
+    wanted = change.entity.reserved
+    added = [place for place in wanted if not holding or place not in holding.locations]
+    with never_retried(holding):
+        check_default(NamesDraft(draft), change.warehouse, added)
+        check_chosen(draft.index(FOLDERS), added)
+    by = change.entity.changed_by
+    move(draft, wanted, Claimant(id, schema, change.is_free, by, draft.now_ms), holding)
 
 
 def _outcome(entries: Sequence[Entry]) -> Done:

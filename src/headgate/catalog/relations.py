@@ -26,7 +26,7 @@ from headgate.catalog.naming import RELATIONS, Names, NamesDraft
 from headgate.catalog.openings import Heads, Opened
 from headgate.catalog.paging import Page, Paging, list_names
 from headgate.catalog.ports import Files
-from headgate.catalog.reservations import Holding, release
+from headgate.catalog.reservations import Holding, leave
 from headgate.errors import (
     AlreadyExists,
     FileMissing,
@@ -201,12 +201,14 @@ def drop_relation(
 ) -> Entry:
     """Take a table or view out of its catalog, in a commit: the one that was permitted.
 
-    With `purge` its locations and its last state stay, for the job that deletes its files.
+    With `purge` its locations and its last state stay, for the job that deletes its files. Without
+    it the files stay, and what lies there is for nobody but its schema.
     """
     names = NamesDraft(draft)
     entry = _meant(names, identifier, kind, meant)
     if not purge:
-        release(draft, draft.fetch(entry.object, ENTITIES[kind]).reserved)
+        places = draft.fetch(entry.object, ENTITIES[kind]).reserved
+        leave(draft, places, entry.id, require_namespace(names, identifier.namespace).id)
         draft.discard(entry.object)
     remove_name(names, identifier, entry)
     asked = {"purge": purge} if kind is Kind.TABLE else {}

@@ -5,12 +5,20 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from headgate.catalog.claimants import (
+    ANYBODY,
+    NOBODY,
+    Claimant,
+    holder_of,
+    is_in_the_way,
+    left,
+    owned,
+)
 from headgate.catalog.naming import Readable
-from headgate.catalog.openings import Opened
+from headgate.catalog.staged_places import end_staged, hold_staged
 from headgate.catalog.stored_names import LOCATIONS
 from headgate.errors import BadRequest, LocationTaken
 from headgate.kernel.draft import Draft
-from headgate.kernel.index import look
 from headgate.limits import RESERVED_BYTES_MAX, RESERVED_LOCATIONS_MAX
 from headgate.model.locations import (
     ancestors,
@@ -20,9 +28,6 @@ from headgate.model.locations import (
     metadata_paths,
     normalize,
 )
-
-NOBODY = 0
-_ID_BYTES = 8
 
 Locations = tuple[str, ...]
 
@@ -66,46 +71,53 @@ def _outermost(location: str, among: Locations) -> str:
     return min((one for one in among if is_within(location, one)), key=len)
 
 
-async def check_locations(opened: Opened, wanted: Locations, held: Holding | None = None) -> None:
-    """Refuse what is not allowed or taken, before anything is written there.
-
-    Only the commit decides: until then another one may come.
-    """
-    opened.check_allowed(wanted)
-    added = [location for location in wanted if not held or location not in held.locations]
-    own = held.id if held else NOBODY
-    with _never_retried(held):
-        await look(opened.head.index(LOCATIONS), lambda tree: check_vacant(tree, added, own))
-
-
-def move(draft: Draft, wanted: Locations, id: int, held: Holding | None) -> None:
+def move(draft: Draft, wanted: Locations, claimant: Claimant, held: Holding | None) -> None:
     """Take these locations for this entity, and let go of all others that are held.
 
     It may take the place of another one: then nothing stays in the name of that.
     """
     before = set(held.locations) if held else set()
-    kept = before & set(wanted) if held and held.id == id else set()
+    kept = before & set(wanted) if held and held.id == claimant.id else set()
     release(draft, before - kept)
-    with _never_retried(held):
-        reserve(draft, set(wanted) - kept, id)
+    with never_retried(held):
+        take(draft, set(wanted) - kept, claimant)
 
 
 def reserve(draft: Draft, locations: Iterable[str], id: int) -> None:
-    """Take these locations for this entity; `LocationTaken` if another one is in the way."""
+    """Take these locations for this entity; `LocationTaken` if anything is in the way."""
+    take(draft, locations, Claimant(id))
+
+
+def take(draft: Draft, locations: Iterable[str], claimant: Claimant) -> None:
+    """The same for who may take more than what is vacant."""
     index, wanted = draft.index(LOCATIONS), list(locations)
-    check_vacant(index, wanted, id)
+    _clear(draft, wanted, claimant)
     for location in wanted:
-        index.put(index_key(location), _holder(id))
+        index.put(index_key(location), owned(claimant.id))
+
+
+def stage(draft: Draft, locations: Iterable[str], claimant: Claimant) -> None:
+    """Hold these locations for a table that the claimant's principal staged, for a while."""
+    wanted = list(locations)
+    _clear(draft, wanted, claimant)
+    hold_staged(draft, map(index_key, wanted), claimant.principal or "")
+
+
+def leave(draft: Draft, locations: Iterable[str], id: int, schema: int) -> None:
+    """Let only this schema, and who owns the catalog, use what this entity had: its files stay."""
+    index = draft.index(LOCATIONS)
+    for location in held_by(draft, locations, id):
+        index.put(index_key(location), left(schema))
 
 
 def reserve_among(draft: Draft, location: str, id: int, doomed: Collection[int]) -> bool:
     """Take a location for this entity although others have one above it or below it, if all of
     them go: it stays taken when they are gone."""
     index = draft.index(LOCATIONS)
-    others = {int.from_bytes(holder, "big") for _, holder in others_at(index, location, id)}
+    others = {holder_of(value) for _, value in others_at(index, location, Claimant(id))}
     if not others.issubset(doomed) or index.get(index_key(location)) is not None:
         return False
-    index.put(index_key(location), _holder(id))
+    index.put(index_key(location), owned(id))
     return True
 
 
@@ -119,11 +131,11 @@ def release(draft: Draft, locations: Iterable[str]) -> None:
 def held_by(draft: Draft, locations: Iterable[str], id: int) -> set[str]:
     """Those of these locations that this entity holds."""
     index = draft.index(LOCATIONS)
-    return {location for location in locations if index.get(index_key(location)) == _holder(id)}
+    return {location for location in locations if index.get(index_key(location)) == owned(id)}
 
 
 @contextmanager
-def _never_retried(held: Holding | None) -> Iterator[None]:
+def never_retried(held: Holding | None) -> Iterator[None]:
     """For what exists, a taken location is no conflict of versions: clients would try again."""
     try:
         yield
@@ -133,38 +145,60 @@ def _never_retried(held: Holding | None) -> Iterator[None]:
         raise BadRequest(error.what, why=error.why, fix=error.fix) from error
 
 
-def check_vacant(index: Readable, locations: Iterable[str], own: int = NOBODY) -> None:
-    """Refuse locations where, above which or below which another entity has one."""
+def check_vacant(index: Readable, locations: Iterable[str], claimant: Claimant = ANYBODY) -> None:
+    """Refuse locations where, above which or below which something is in the way."""
     for location in locations:
-        for _, holder in others_at(index, location, own):
-            raise _taken(location, holder)
+        for _, value in others_at(index, location, claimant):
+            raise taken(location, holder_of(value))
 
 
 def is_vacant(index: Readable, location: str, own: int) -> bool:
     """Whether no other entity has one there, above it or below it."""
-    return next(others_at(index, location, own), None) is None
+    return next(others_at(index, location, Claimant(own)), None) is None
 
 
-def others_at(index: Readable, location: str, own: int) -> Iterator[tuple[bytes, bytes]]:
+def is_inside(index: Readable, location: str, claimant: Claimant) -> bool:
+    """Whether a location is, or lies in, one that something else holds."""
+    around = _at(index, (*ancestors(location), location))
+    return any(is_in_the_way(value, claimant) for _, value in around)
+
+
+def others_at(index: Readable, location: str, claimant: Claimant) -> Iterator[tuple[bytes, bytes]]:
     """What others hold above, at and below a location: keys, and who it is."""
-    for above in ancestors(location):
-        key = index_key(above)
-        holder = index.get(key)
-        if holder is not None and holder != _holder(own):
-            yield key, holder
-    for key, holder in index.scan(*index_range(location)):
-        if holder != _holder(own):
-            yield key, holder
+    for key, value in _all_at(index, location):
+        if is_in_the_way(value, claimant):
+            yield key, value
 
 
-def _holder(id: int) -> bytes:
-    return id.to_bytes(_ID_BYTES, "big")
-
-
-def _taken(location: str, holder: bytes) -> LocationTaken:
+def taken(location: str, holder: int = NOBODY) -> LocationTaken:
+    """What to say of a location that cannot be had; who has it is another matter."""
     return LocationTaken(
         f"Location is taken: {location}",
-        why="another one lies there, above it or below it",
+        why="another one, or the folder of a namespace, lies there, above it or below it",
         fix="Choose another location, or leave it out to get one of its own",
-        holder=int.from_bytes(holder, "big"),
+        holder=holder,
     )
+
+
+def _clear(draft: Draft, wanted: list[str], claimant: Claimant) -> None:
+    """Refuse locations that others hold, and end the staged tables there that are in nobody's
+    way."""
+    index = draft.index(LOCATIONS)
+    check_vacant(index, wanted, claimant)
+    for location in wanted:
+        for _, value in list(_all_at(index, location)):
+            end_staged(draft, value)
+
+
+def _all_at(index: Readable, location: str) -> Iterator[tuple[bytes, bytes]]:
+    """Everything that is held above, at and below a location."""
+    yield from _at(index, ancestors(location))
+    yield from index.scan(*index_range(location))
+
+
+def _at(index: Readable, places: Iterable[str]) -> Iterator[tuple[bytes, bytes]]:
+    """Everything that is held at exactly these places."""
+    for key in map(index_key, places):
+        value = index.get(key)
+        if value is not None:
+            yield key, value

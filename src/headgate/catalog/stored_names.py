@@ -5,3 +5,6 @@ CATALOG_POINTER = "catalogs"
 NAMES = "names"
 IDS = "ids"  # from an id to its key in the name index
 LOCATIONS = "locations"
+STAGED = "staged"  # tables that were staged, by the time at which they end
+FOLDERS = "folders"  # where namespaces keep their tables, if they chose it
+LEFT = "left"  # where catalogs that are no more left files

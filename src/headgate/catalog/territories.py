@@ -4,11 +4,13 @@ Each metalake keeps the places of its own catalogs, in the commits that change t
 is under another pointer, so it is asked before such a commit and once more after it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
+from headgate.catalog.claimants import Claimant
 from headgate.catalog.dropped_catalogs import DROPPED, find_dropped, still_there
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.holders import name_of
+from headgate.catalog.left_places import IsEmpty, check_left, nobody_looks
 from headgate.catalog.reservations import (
     Locations,
     check_vacant,
@@ -45,11 +47,20 @@ def settle(draft: Draft, id: int, before: Locations, wanted: Locations) -> None:
     reserve(draft, [place for place in wanted if place not in held], id)
 
 
-async def check_elsewhere(kernel: Kernel, realm: str, wanted: Locations) -> None:
-    """Refuse places that catalogs of other metalakes have: each would purge the other's files."""
+async def check_elsewhere(
+    kernel: Kernel,
+    realm: str,
+    wanted: Locations,
+    is_empty: IsEmpty = nobody_looks,
+    former: Collection[str] = (),
+) -> None:
+    """Refuse places that catalogs of other metalakes have, since each would purge the other's
+    files, and those where they may have left files. `former` are metalakes that are this one."""
     for other, head in await _metalakes(kernel):
         if other.id != realm:
             await check_within(other, head, wanted)
+    # Last: who lets go of a place tells that files are left before it does.
+    await check_left(kernel, {realm, *former}, wanted, is_empty)
 
 
 async def check_within(realm: Realm, head: HeadView, wanted: Locations) -> None:
@@ -86,7 +97,9 @@ async def foreign_places(kernel: Kernel, id: int, places: Iterable[str]) -> list
         for _, head in await _metalakes(kernel)
         for key in await look(
             head.index(LOCATIONS),
-            lambda tree: [key for place in wanted for key, _ in others_at(tree, place, id)],
+            lambda tree: [
+                key for place in wanted for key, _ in others_at(tree, place, Claimant(id))
+            ],
         )
     ]
 

@@ -14,6 +14,7 @@ from headgate.catalog.catalogs import (
     list_catalogs,
 )
 from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.left_places import IsEmpty, looking_into
 from headgate.catalog.linked_places import check_links
 from headgate.catalog.nesting import SEPARATOR
 from headgate.cli.confirmation import confirm, yes_option
@@ -25,9 +26,10 @@ from headgate.kernel.kernel import Kernel
 from headgate.model.locations import normalize
 from headgate.model.physical import path_segment
 from headgate.model.separators import Governance, check_separator
-from headgate.server_settings import catalog_places, real_location
+from headgate.server_settings import catalog_places, real_location, storage_options
 from headgate.settings.catalogs import BOOTSTRAP_METALAKE, SCHEMA_GOVERNANCE, SCHEMA_SEPARATOR
 from headgate.settings.own_files import check_apart
+from headgate.storage.gateway import StorageGateway
 
 FIELDS = ("nested", "comment", "allowed-locations")
 
@@ -147,7 +149,7 @@ def create(  # noqa: PLR0913  one argument for each option
 
     async def make(kernel: Kernel) -> CatalogEntity:
         await check_links(kernel, lake, new, real_location)
-        return await create_catalog(kernel, lake, new)
+        return await create_catalog(kernel, lake, new, _looking(run, kernel))
 
     _answer(run, with_kernel(run, make, writable=True, names=True), "created")
 
@@ -170,9 +172,14 @@ def set_(run: Run, *, name: str, changes: tuple[str, ...], metalake: str | None)
             for location in new.allowed_locations:
                 check_apart(run.settings, location)
             await check_links(kernel, where.metalake, new, real_location)
-        return await alter_catalog(kernel, where, fields, separator)
+        is_empty = _looking(run, kernel)
+        return await alter_catalog(kernel, where, fields, separator, is_empty=is_empty)
 
     _answer(run, with_kernel(run, change, writable=True, names=True), "changed")
+
+
+def _looking(run: Run, kernel: Kernel) -> IsEmpty:
+    return looking_into(StorageGateway(storage_options(run.settings), kernel.clock))
 
 
 def described(one: CatalogEntity) -> dict[str, object]:

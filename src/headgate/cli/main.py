@@ -14,6 +14,7 @@ from headgate.cli.catalog import catalog
 from headgate.cli.demo import demo
 from headgate.cli.doctor import doctor
 from headgate.cli.jobs import jobs
+from headgate.cli.location import location
 from headgate.cli.log import log
 from headgate.cli.maintenance import maintenance
 from headgate.cli.output import printable, to_json
@@ -51,6 +52,7 @@ for _command in (
     doctor,
     group,
     jobs,
+    location,
     log,
     maintenance,
     pipeline,

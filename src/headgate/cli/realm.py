@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from headgate.catalog.calls import OPERATOR, Call, Caller, CatalogName
-from headgate.catalog.catalogs import catalogs_with_files
+from headgate.catalog.catalogs import catalogs_with_files, keep_all_places
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.metalake_openings import MetalakeOpenings
 from headgate.catalog.metalakes import found_metalake
@@ -123,9 +123,7 @@ def purge(run: Run, *, name: str, yes: bool, abandon_files: bool) -> None:
         yes=yes,
     )
     progress = None if run.json else counter(f"purging realm {printable(name)}")
-    purged = with_kernel(
-        run, lambda kernel: kernel.realms.purge(name, progress, by=OPERATOR), writable=True
-    )
+    purged = with_kernel(run, lambda kernel: _purge(kernel, name, progress), writable=True)
     if progress:
         click.echo(err=True)
     if run.json:
@@ -181,6 +179,12 @@ async def _give(kernel: Kernel, name: str, user: str) -> Realm:
     opened = await MetalakeOpenings(kernel, Openings(kernel)).open(call, inactive=True)
     await give_metalake(opened, user)
     return found
+
+
+async def _purge(kernel: Kernel, name: str, progress: Callable[[int], None] | None) -> Realm:
+    """Delete all data of a realm; where it may leave files, its places are kept for it."""
+    await keep_all_places(kernel, await kernel.realms.get(name), by=OPERATOR)
+    return await kernel.realms.purge(name, progress, by=OPERATOR)
 
 
 async def _places(kernel: Kernel, name: str, *, abandoned: bool) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 
+from headgate.catalog.left_places import adopt, returning
 from headgate.catalog.metalakes import clear_away
 from headgate.catalog.stored_names import CATALOG_POINTER, IDS, LOCATIONS
 from headgate.catalog.territories import HAVE_PLACES, check_elsewhere
@@ -93,7 +94,10 @@ async def finish(kernel: Kernel, id: str, content: str, state: str, *, by: str) 
         )
     if realm.state is to:
         return realm  # asked for once more
-    await check_elsewhere(kernel, realm.id, await _places(kernel, realm.id))
+    former = await _former(kernel, realm.id)
+    places = await _places(kernel, realm.id)
+    await check_elsewhere(kernel, realm.id, places, former=former)
+    await adopt(kernel, former, realm)
     return await kernel.realms.move(realm.id, to, by=by)
 
 
@@ -148,7 +152,8 @@ async def _check(kernel: Kernel, wanted: RealmFacts, facts: Facts, own: str) -> 
             fix="Synchronise the clock (NTP), or wait until then",
         )
     await _check_catalogs(kernel, facts, own)
-    await check_elsewhere(kernel, own, facts.places)
+    former = await returning(kernel, facts.catalogs)
+    await check_elsewhere(kernel, own, facts.places, former=former)
 
 
 async def _check_catalogs(kernel: Kernel, facts: Facts, own: str) -> None:
@@ -164,6 +169,12 @@ async def _check_catalogs(kernel: Kernel, facts: Facts, own: str) -> None:
                     why=f"its catalogs are those of realm {realm.name!r}, which is still there",
                     fix="Purge and delete that one first; a copy would delete its files",
                 )
+
+
+async def _former(kernel: Kernel, id: str) -> set[str]:
+    """The metalakes, no longer there, that the catalogs of a realm were part of."""
+    index = await _catalogs(kernel, id, IDS)
+    return await returning(kernel, [int.from_bytes(key, "big") async for key, _ in index.scan()])
 
 
 async def _places(kernel: Kernel, id: str) -> tuple[str, ...]:

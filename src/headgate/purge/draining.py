@@ -20,6 +20,7 @@ from headgate.catalog.catalog_commits import (
 )
 from headgate.catalog.change_names import catalog_of
 from headgate.catalog.dropped_catalogs import DroppedCatalog, dropped_catalogs
+from headgate.catalog.left_places import keep_places_of
 from headgate.catalog.metalake_rounds import clear_metalakes
 from headgate.catalog.naming import CATALOGS, ROOT, Names, Readable, place_at
 from headgate.catalog.openings import head_pointer
@@ -153,6 +154,7 @@ class Draining:
         """Free the name of a closed catalog."""
         by, request = await closed_by(await self._head(realm.id, head_pointer(id)))
         left = await has_files(self._kernel, realm.id, id)
+        await keep_places_of(self._kernel, realm, id, by)
         call = _call(realm, name, by or realm.properties.get(DROPPED_BY, ""), request)
         attempt = forgetting(call, id, left=left, noted=not is_dropped(realm))
         await commit(self._kernel, realm.id, CATALOG_POINTER, attempt)

@@ -84,7 +84,7 @@ async def finish(
     await _remember(kernel, live, row, retention_hours)
 
     def attempt(draft: Draft) -> bool:
-        job = end_job(draft, live.id)
+        job = end_job(draft, live.id, files_left=row.state != State.SUCCEEDED)
         if job is None:
             return False  # another worker was faster
         draft.note(_note(live, job, row))

@@ -3,6 +3,7 @@
 Their names are those of the fields of `headgate.storage.options`.
 """
 
+from headgate.limits import CREDENTIAL_SECONDS_MAX
 from headgate.settings.setting import Setting
 
 _GRAVITINO = "gravitino.iceberg-rest."
@@ -108,7 +109,7 @@ S3_CREDENTIAL_SECONDS = Setting(
     default=900,
     unit="seconds",
     least=900,
-    most=43_200,
+    most=CREDENTIAL_SECONDS_MAX,
     help="The life of temporary keys.",
     aliases=(_GRAVITINO + "s3-token-expire-in-secs",),
 )

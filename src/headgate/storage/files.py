@@ -1,7 +1,9 @@
 """The files of tables, wherever they lie: what the catalog is given as its storage."""
 
+import asyncio
 import itertools
 import operator
+import os
 from collections.abc import AsyncIterator, Sequence
 
 from headgate.clock import Clock, SystemClock
@@ -11,7 +13,7 @@ from headgate.storage.deletions import Check, may_go_on
 from headgate.storage.failures import NotDeleted
 from headgate.storage.file_writers import FileWriters
 from headgate.storage.local_deletion import LocalDeletion
-from headgate.storage.local_files import LocalFiles
+from headgate.storage.local_files import LocalFiles, path_of
 from headgate.storage.object_files import ObjectFiles
 from headgate.storage.options import StorageOptions
 from headgate.storage.places import Place, RootPlaces, parse
@@ -130,6 +132,16 @@ class StorageFiles:
         place = parse(location)
         if place.kind == "file":
             await self._local.remove_folders(place)
+
+    async def is_empty(self, location: str) -> bool:
+        """Whether there is certainly no file below; False if not even its folder is there, where
+        there are folders: its disk may be away."""
+        place = parse(location)
+        if place.kind == "file" and not await asyncio.to_thread(os.path.isdir, path_of(place)):
+            return False
+        async for _ in self.list(location):
+            return False
+        return True
 
     def list(self, prefix: str) -> AsyncIterator[str]:
         """The locations of all files below a prefix, which counts by whole segments."""

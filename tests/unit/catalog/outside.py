@@ -56,6 +56,9 @@ class CountingFiles:
             return [(location, "it is stuck") for location in locations]
         return await self._inner.delete(locations)
 
+    async def is_empty(self, location: str) -> bool:
+        return await self._inner.is_empty(location)
+
     async def remove_folders(self, location: str) -> None:
         await self._inner.remove_folders(location)
 

@@ -55,14 +55,14 @@ async def test_a_table_lies_where_its_creator_says(world: World, node: Node) -> 
 
 
 async def test_a_staged_table_is_nowhere(world: World, node: Node) -> None:
-    """Nothing is stored and no file is written, only its folder is made for its creator."""
-    before = await world.state()
+    """It has no name and no file: its place is taken, and its folder is made for its creator."""
+    before = world.files()
     answer = await node.post("namespaces/a/tables", new_table(stage_create=True))
 
     assert answer.status == 200
     assert answer.json.get("metadata-location") is None
     assert "etag" not in answer.headers
-    assert await world.state() == before
+    assert world.files() == before
     assert Path(answer.json["metadata"]["location"], "metadata").is_dir()
     assert await node.head("namespaces/a/tables/t") == 404
 

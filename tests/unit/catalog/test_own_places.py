@@ -45,7 +45,7 @@ async def test_a_table_does_not_lie_where_another_schema_is_to_have_its_tables(
 
     own = new_table("x", location=place(world, "a", "mine"), stage_create=staged)
     assert (await server.post("namespaces/a/tables", own, user="ann")).status == 200
-    free = new_table("y", location=place(world, "hr"), stage_create=staged)
+    free = new_table("y", location=place(world, "hr", "y"), stage_create=staged)
     assert (await server.post("namespaces/a/tables", free, user=OWNER)).status == 200
 
 

@@ -237,14 +237,15 @@ async def test_a_purged_table_leaves_no_folder(world: World, node: Node) -> None
     assert beside.is_dir()
     assert not (place / "x" / "t").exists()
 
-    whole = CatalogEntity(0, "whole", f"{world.folder.as_posix()}/whole", {})
+    root = f"{world.folder.as_posix()}/root"
+    whole = CatalogEntity(0, "whole", f"{root}less", {}, allowed_locations=(root,))
     await create_catalog(node.kernel, METALAKE, whole)
     await node.made("namespaces", {"namespace": ["a"]}, catalog="whole")
-    new = new_table(location=whole.warehouse)
+    new = new_table(location=root)
     await node.made("namespaces/a/tables", new, catalog="whole")
     await node.delete(DROP, catalog="whole")
     await node.purges.idle()
-    assert list(Path(whole.warehouse).iterdir()) == []
+    assert list(Path(root).iterdir()) == []
 
 
 async def test_folders_of_a_new_table_are_kept_by_a_node_that_is_late(

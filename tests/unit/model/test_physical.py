@@ -89,9 +89,13 @@ def test_a_long_name_is_cut_and_told_apart_by_its_digest() -> None:
     assert physical.path_segment("a" * 151).startswith("a" * 132 + "=-")
 
 
+def located(warehouse: str, levels: Levels, name: str, unique: str) -> str:
+    return physical.location_in(physical.default_folder(warehouse, levels), name, unique)
+
+
 def test_the_default_location_says_what_lies_there() -> None:
     """Warehouse, levels, name, and what keeps it apart from earlier ones of that name."""
-    location = physical.default_location("s3://bucket/wh/", ("a.b", "c"), "my table", "07f3")
+    location = located("s3://bucket/wh/", ("a.b", "c"), "my table", "07f3")
 
     assert location == "s3://bucket/wh/a=2Eb/c/my=20table-07f3"
 
@@ -99,7 +103,7 @@ def test_the_default_location_says_what_lies_there() -> None:
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=40).map(tuple), st.text(min_size=1))
 def test_default_locations_are_valid_and_fit_into_every_store(levels: Levels, name: str) -> None:
     """Whatever the names are, the location passes its own check and leaves room for files."""
-    location = physical.default_location("/warehouse", levels, name, "0123456789abcdef")
+    location = located("/warehouse", levels, name, "0123456789abcdef")
 
     assert locations.normalize(location) == f"file://{location}"
     assert len(location) < 600
@@ -108,8 +112,34 @@ def test_default_locations_are_valid_and_fit_into_every_store(levels: Levels, na
 def test_deep_namespaces_with_equal_beginnings_have_locations_of_their_own() -> None:
     """Levels that are too long together end in a digest."""
     levels = ("x" * 100,) * 5
-    one = physical.default_location("/w", levels, "t", "1")
-    other = physical.default_location("/w", (*levels, "y"), "t", "1")
+    one = located("/w", levels, "t", "1")
+    other = located("/w", (*levels, "y"), "t", "1")
 
     assert re.fullmatch("/w/(x{100}/){3}x*=-[0-9a-f]{16}/t-1", one)
     assert one != other
+
+
+@given(name=st.text(max_size=40))
+def test_a_segment_is_read_back(name: str) -> None:
+    """Whatever the name is, if it is not shortened."""
+    segment = physical.path_segment(name)
+    shortened = physical.is_shortened(segment)
+
+    assert physical.segment_name(segment) == (None if shortened or not name else name)
+
+
+@pytest.mark.parametrize("segment", ["a b", "=ff", "=FF", "=", "é", "=C3", "x=2Dy", "n" * 151])
+def test_a_segment_that_no_name_is_written_as_names_nothing(segment: str) -> None:
+    """Clients choose other places than Headgate does."""
+    assert physical.segment_name(segment) is None
+
+
+def test_only_folders_of_namespaces_are_called_so() -> None:
+    """Shortened names, and the folders that namespaces get instead of a taken one."""
+    long = physical.path_segment("n" * 151)
+    own = physical.own_folder("/w/", 255)
+
+    assert own == "/w/=nff"
+    assert all(map(physical.is_kept_segment, (long, "=nff")))
+    tables = ("t", f"{long}-0123456789abcdef0123456789abcdef", "=2Dx")
+    assert not any(map(physical.is_kept_segment, tables))

@@ -6,8 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from headgate.catalog.catalogs import create_catalog
+from headgate.catalog.catalogs import create_catalog, keep_all_places
 from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.left_places import left_places
 from headgate.catalog.metalakes import found_metalake
 from headgate.errors import (
     Conflict,
@@ -296,6 +297,27 @@ async def test_the_metalake_of_an_import_can_go_and_come_again(another: Another)
     await vanish(another.kernel)
 
     assert (await imported(another.kernel, another.folder)).id != first.id
+
+
+async def test_a_metalake_that_comes_back_gets_the_places_that_it_left(
+    node: Node, tmp_path: Path
+) -> None:
+    """It is the same metalake, since its catalogs are the same; nobody else gets them."""
+    await node.table()
+    await exported(node.kernel, tmp_path / "1")
+    await keep_all_places(node.kernel, await node.kernel.realms.get(METALAKE), by="")
+    await vanish(node.kernel)
+    await found_metalake(node.kernel, "squatters", by="")
+    back = await imported(node.kernel, tmp_path / "1", "back")
+    [left] = await left_places(node.kernel)
+    taking = CatalogEntity(0, "hut", left.location, {})
+
+    assert (left.realm, left.metalake) == (back.id, "back")
+    with pytest.raises(LocationTaken):
+        await create_catalog(node.kernel, "squatters", taking)
+    await vanish(node.kernel, "back")
+    with pytest.raises(LocationTaken, match="another metalake"):
+        await create_catalog(node.kernel, "squatters", taking)
 
 
 async def _refused(another: Another, error: type[HeadgateError], why: str) -> None:

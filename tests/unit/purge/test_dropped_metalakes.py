@@ -1,5 +1,7 @@
 """Dropped metalakes: they are gone when their last file is, whoever stops where."""
 
+import shutil
+from pathlib import Path
 from unittest.mock import AsyncMock
 
 import pytest
@@ -9,6 +11,7 @@ from headgate.catalog.catalog_commits import remove_catalog
 from headgate.catalog.catalogs import create_catalog, list_catalogs
 from headgate.catalog.dropped_catalogs import dropped_catalogs
 from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.left_places import looking_into
 from headgate.catalog.metalakes import drop_metalake
 from headgate.catalog.stored_names import CATALOG_POINTER
 from headgate.errors import LocationTaken, RealmNotActive, Unavailable
@@ -121,7 +124,8 @@ async def test_a_metalake_dropped_after_its_catalog_waits_for_the_files(
 
 
 async def test_the_places_of_a_dropped_metalake_are_taken_until_then(node: Node) -> None:
-    """Whoever wants one is told that it was dropped, before and after a server drained it."""
+    """Whoever wants one is told that it was dropped, until a server drained it; while files are
+    left there the place is nobody else's."""
     await node.table()
     await node.kernel.realms.create("other")
     [main] = await list_catalogs(node.kernel, METALAKE)
@@ -133,8 +137,12 @@ async def test_the_places_of_a_dropped_metalake_are_taken_until_then(node: Node)
         await Draining(node.kernel).make_one()
     await end_jobs(node)
     await Draining(node.kernel).make_one()
+    with pytest.raises(LocationTaken, match="whose files may still be there"):
+        await create_catalog(node.kernel, "other", again, looking_into(node.storage))
+    shutil.rmtree(main.warehouse)
+    Path(main.warehouse).mkdir()
 
-    await create_catalog(node.kernel, "other", again)
+    await create_catalog(node.kernel, "other", again, looking_into(node.storage))
 
 
 async def test_what_is_switched_off_waits(node: Node) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from headgate.catalog.claimants import is_left
 from headgate.catalog.purging import PURGE, PURGED, PURGES, TASKS
 from headgate.catalog.stored_names import LOCATIONS
 from headgate.kernel.index import look
@@ -114,7 +115,9 @@ async def test_several_may_finish_a_job_at_once(world: World, purging: Purging) 
     assert await jobs_kept(purging.node) == [live.id]
 
 
-async def test_a_cancelled_job_frees_its_place_and_says_why(purging: Purging) -> None:
+async def test_a_cancelled_job_leaves_its_place_to_its_schema_and_says_why(
+    purging: Purging,
+) -> None:
     """What is left on its ledger is kept as far as there is room."""
     live = await purging.drop()
     failed = tuple(Failed(f"/w/{number}", "stuck " * 100) for number in range(500))
@@ -126,7 +129,10 @@ async def test_a_cancelled_job_frees_its_place_and_says_why(purging: Purging) ->
     assert (ended[1].state, ended[1].error) == (State.CANCELLED, "cancelled by ann")
     assert ended[1].failed == 500
     assert 0 < len(ended[1].ledger) < 500
-    assert await left(purging.node, LOCATIONS) == 0
+    head = (await purging.node.opened()).head
+    kept = await look(head.index(LOCATIONS), lambda tree: [value for _, value in tree.scan()])
+    assert list(map(is_left, kept)) == [True]
+    assert await left(purging.node, PURGE) == 0
 
 
 async def test_files_with_long_names_do_not_keep_a_job_from_its_end(purging: Purging) -> None:
@@ -139,7 +145,7 @@ async def test_files_with_long_names_do_not_keep_a_job_from_its_end(purging: Pur
 
     assert ended is not None
     assert ended[1].ledger == failed[:2]
-    assert await left(purging.node, LOCATIONS) == 0
+    assert await left(purging.node, PURGE) == 0
 
 
 async def test_who_does_not_know_how_long_jobs_are_kept_forgets_none(purging: Purging) -> None:

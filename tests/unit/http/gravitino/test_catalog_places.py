@@ -95,6 +95,38 @@ async def test_a_place_of_a_dropped_catalog_is_refused_while_it_has_files(
         assert "lake" not in said
 
 
+async def test_other_tenants_cannot_register_what_a_dropped_catalog_left(
+    world: World, control: Control
+) -> None:
+    """Without purge the files stay; the place is refused as a taken one, and it is not told whose
+    it was. In its own metalake it can be used again."""
+    place = {"warehouse": f"{world.folder}/shared/a"}
+    new = {**ICEBERG, "properties": place}
+    await made(control, new)
+    node = control.node
+    await node.made("namespaces", {"namespace": ["s"]}, catalog="default.lake")
+    table = await node.made("namespaces/s/tables", new_table(), catalog="default.lake")
+    await node.delete("namespaces/s/tables/t", catalog="default.lake")
+    await node.delete("namespaces/s", catalog="default.lake")
+    await control.done("PATCH", f"{CATALOGS}/lake", {"inUse": False})
+    assert (await control.done("DELETE", f"{CATALOGS}/lake"))["dropped"] is True
+    await node.kernel.realms.create("thieves")
+    theirs = CATALOGS.replace("default", "thieves")
+
+    for where in ("shared/a", "shared", "shared/a/s"):
+        wanted = {**new, "properties": {"warehouse": f"{world.folder}/{where}"}}
+        answer = await control.post(theirs, wanted)
+        assert answer.error == (409, 1001, "IllegalArgumentException")
+        assert "default" not in answer.json["message"]
+        assert "lake" not in answer.json["message"]
+    assert table["metadata-location"] in world.files()
+    await made(control, new)
+    await node.made("namespaces", {"namespace": ["s"]}, catalog="default.lake")
+    body = {"name": "t", "metadata-location": table["metadata-location"]}
+    again = await node.post("namespaces/s/register", body, catalog="default.lake")
+    assert again.status == 200
+
+
 async def test_a_connection_is_tested_without_making_anything(
     world: World, control: Control
 ) -> None:

@@ -39,6 +39,9 @@ class FarFiles:
             self.contents.pop(location, None)
         return []
 
+    async def is_empty(self, location: str) -> bool:
+        return not any(one.startswith(f"{location}/") for one in self.contents)
+
     async def remove_folders(self, location: str) -> None:
         pass
 

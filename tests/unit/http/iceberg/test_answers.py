@@ -22,7 +22,7 @@ from tests.unit.catalog.lakes import (
     new_table,
     set_properties,
 )
-from tests.unit.http.iceberg.far_files import far_catalog
+from tests.unit.http.iceberg.far_files import WAREHOUSE, far_catalog
 
 TABLE = "namespaces/a/tables/t"
 VENDED = {"x-iceberg-access-delegation": "vended-credentials"}
@@ -223,6 +223,29 @@ async def test_local_tables_have_nothing_to_sign(node: Node) -> None:
 
     assert answer.json["config"] == {}
     assert "storage-credentials" not in answer.json
+
+
+async def test_a_staged_table_gets_credentials_for_what_it_holds_and_for_nothing_else(
+    world: World,
+) -> None:
+    """Its own location, and the paths of its properties; nobody else has them from then on."""
+    node = await far_node(world, STATIC)
+    folder = f"{WAREHOUSE}/far/a"
+    paths = {"write.data.path": f"{folder}/data"}
+    body: dict[str, Any] = new_table(
+        "s", stage_create=True, location=f"{folder}/s", properties=paths
+    )
+    made = await node.post("namespaces/a/tables", body, catalog="far", headers=VENDED, user="ann")
+    prefixes = [one["prefix"] for one in made.json["storage-credentials"]]
+
+    assert prefixes == [f"{folder}/s", f"{folder}/data"]
+    for location in (folder, f"{folder}/s", f"{folder}/data/x"):
+        taken = {**body, "location": location}
+        refused = await node.post(
+            "namespaces/a/tables", taken, catalog="far", headers=VENDED, user="bob"
+        )
+        assert refused.status == 409
+        assert "storage-credentials" not in refused.json
 
 
 async def test_a_staged_table_on_s3_says_where_the_store_is(world: World) -> None:
