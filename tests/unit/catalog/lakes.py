@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
+from msgspec.structs import replace
+
 from headgate.catalog.calls import Call, CatalogName
-from headgate.catalog.catalogs import bootstrap
+from headgate.catalog.catalogs import bootstrap, change_catalog
 from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity, Kind
 from headgate.catalog.events import EventBus
 from headgate.catalog.guards import Guard, GuardOptions
 from headgate.catalog.lake import Lake, LakeOptions
 from headgate.catalog.openings import Opened
 from headgate.catalog.polling import Validation, per_request
+from headgate.catalog.providers import PURGE_SCOPE
 from headgate.catalog.purging import PurgeTerms
 from headgate.catalog.relations import Relation, find_relation
 from headgate.catalog.reports import Reports
@@ -207,6 +210,14 @@ class Node:
         answer = await self.get(f"namespaces/{namespace}/tables/{name}")
         assert answer.status == 200, answer
         return answer.json
+
+    async def purge_in(self, scope: str, catalog: str = CATALOG) -> None:
+        """Let a catalog's owner say where purges delete."""
+        said = {PURGE_SCOPE: scope}
+        where = call(catalog=CatalogName(METALAKE, catalog))
+        await change_catalog(
+            self.kernel, where, lambda old: replace(old, properties=old.properties | said)
+        )
 
     async def close(self) -> None:
         await self.purges.close()
