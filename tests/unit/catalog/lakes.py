@@ -233,6 +233,8 @@ class World:
         self.warehouse = (folder / "warehouse").as_posix()
         self.storage = storage
         self.nodes: list[Node] = []
+        self.properties: dict[str, str] = {}
+        """Of the first catalog."""
         self.new_uuid: Callable[[], str] = lambda: str(uuid4())
 
     async def node(
@@ -246,7 +248,8 @@ class World:
         """Another node, perhaps with a clock of its own; it knows nothing yet."""
         kernel = await self.rig.open(types=TYPES, commit=commit, clock=clock)
         if not self.nodes:
-            await bootstrap(kernel, METALAKE, CatalogEntity(0, CATALOG, self.warehouse, {}))
+            first = CatalogEntity(0, CATALOG, self.warehouse, self.properties)
+            await bootstrap(kernel, METALAKE, first)
         node = Node(self, kernel, options, guard, validate(kernel))
         self.nodes.append(node)
         return node

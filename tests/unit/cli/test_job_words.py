@@ -84,7 +84,8 @@ def test_a_job_says_what_it_left() -> None:
         "outside     and 1,980 more; --json shows more of them",
         "orphan      /w/t/z",
     ]
-    assert "2,000 left outside of its locations  1 unreferenced" in progress(
+    words = "2,000 left outside of its locations  1 unreferenced"
+    assert words in progress(
         view(LIVE, row), NOW_MS
     )
 
