@@ -198,9 +198,12 @@ class Step:
         self._report(self._name, outside=list(removed.outside))
 
     def _tell_unread(self) -> None:
-        """What a damaged manifest leads to is not known, so not all is deleted."""
+        """What a damaged manifest leads to is not known, so not all is deleted. One that stays
+        where it is, as it is not the table's, holds up nothing: it is listed, and what it leads to
+        in the table's places is counted as unreferenced."""
+        whole_catalog = self._task.whole_catalog
         for one in self._walk.unread:
-            if one.why:
+            if one.why and self._territory.may_delete(one.path, whole_catalog=whole_catalog):
                 self._fail(one.path, one.why)
         self._walk.unread.clear()
 

@@ -85,9 +85,7 @@ def test_a_job_says_what_it_left() -> None:
         "orphan      /w/t/z",
     ]
     words = "2,000 left outside of its locations  1 unreferenced"
-    assert words in progress(
-        view(LIVE, row), NOW_MS
-    )
+    assert words in progress(view(LIVE, row), NOW_MS)
 
 
 def test_failures_are_told_on_the_way() -> None:
