@@ -6,6 +6,7 @@ import logging
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from headgate.backends.memory import MemoryBackend
@@ -116,6 +117,40 @@ async def test_only_files_of_the_catalog_can_be_reached(tmp_path: Path) -> None:
     with pytest.raises(Forbidden):
         await given.files(purger.requests[0]).read(f"file://{other}")
     assert other.exists()
+
+
+async def test_files_are_written_and_deleted_in_the_table_s_own_locations_only(
+    tmp_path: Path,
+) -> None:
+    """Those of the catalog can be read; a purger that deletes them is told that it cannot."""
+    purger, given = Promising(), context()
+    own, other = tmp_path / "t", tmp_path / "other"
+    for folder in (own, other):
+        folder.mkdir()
+        (folder / "a.parquet").write_bytes(b"data")
+    job = live(tmp_path)
+    job = job._replace(job=msgspec.structs.replace(job.job, reserved=(own.as_posix(),)))
+    await ThirdParty(purger, given, STORAGE).purge(job)
+    [request] = purger.requests
+    files, theirs = given.files(request), f"{other}/a.parquet"
+    odd = [theirs, f"{own}/../other/a.parquet", f"{own}2/a", "s3://b/a", ""]
+
+    assert request.locations == (own.as_posix(),)
+    assert await files.read(theirs) == b"data"
+    failed = await files.delete([f"{own}/a.parquet", *odd])
+    assert [path for path, _ in failed] == odd
+    for refused in (f"{other}/new", f"{own}/../other/new"):
+        with pytest.raises(Forbidden):
+            await files.write(refused, b"x")
+    for work in (files.prepare, files.remove_folders):
+        with pytest.raises(Forbidden):
+            await work(other.as_posix())
+    await files.write(f"{own}/b", b"x")
+    await files.delete([f"{own}/b"])
+    await files.remove_folders(own.as_posix())
+    assert not own.exists()
+    assert [one.name for one in other.iterdir()] == ["a.parquet"]
+    assert not hasattr(given, "storage")
 
 
 @pytest.mark.parametrize("purger", [Failing(), FailingOnTheLoop()], ids=lambda one: one.name)
