@@ -26,6 +26,7 @@ from headgate.limits import (
 )
 from headgate.model.wire_names import unquote_segment
 from headgate.purge.enquiries import Enquiries
+from headgate.purge.reserved_files import reserved_files
 
 PATH = "/management/v1/metalakes/{metalake}/catalogs/{catalog}/references"
 
@@ -47,7 +48,9 @@ class ReferenceAnswer(msgspec.Struct, frozen=True, rename="kebab"):
     """Which of them are needed."""
 
     referred: list[str]
-    """Also what lies in places of other catalogs: that is theirs, needed or not."""
+    """Also what lies in places of other catalogs, or in none of this one's: that is not this one's
+    to delete. And what lies in a location that is held by no table or view that is there, as that
+    of a purge that is not over."""
     is_known: bool
     """False: it takes longer to find out. Ask the same again."""
 
@@ -63,7 +66,12 @@ async def find_references(services: ReferenceServices, request: Request) -> Resp
     await opened.require(READ_REFERENCES)
     own = PointerKey(opened.realm.id, opened.pointer)
     found = await services.enquiries.elsewhere(own, wanted.paths)
-    return json_response(200, ReferenceAnswer(found or [], found is not None))
+    if found is None:
+        return json_response(200, ReferenceAnswer([], is_known=False))
+    now = await services.lake.open(call)  # to look at all catalogs may have taken long
+    kept = {*found, *await reserved_files(now, wanted.paths)}
+    referred = [path for path in wanted.paths if path in kept]
+    return json_response(200, ReferenceAnswer(referred, is_known=True))
 
 
 def _check_size(paths: tuple[str, ...]) -> None:
