@@ -44,7 +44,23 @@ Feature: Cleanup
     And customers has its rows
     When customers is dropped with purge
     Then in the end the job of customers is SUCCEEDED
-    And no file is left of orders in the storage
+    And the job of customers has left 1 file outside of its locations
+    And 1 file is left of orders in the storage
+    And nothing is left of customers in the storage
+
+  Scenario: Files that another table refers to go with it where purges delete in the whole catalog
+    Given a server
+    And the table customers
+    And the table orders
+    And customers has taken up a data file of orders
+    And the catalog's owner lets purges delete in the whole catalog
+    When orders is dropped with purge
+    Then in the end the job of orders is SUCCEEDED
+    And the job of orders has kept 1 file
+    When customers is dropped with purge
+    Then in the end the job of customers is SUCCEEDED
+    And the job of customers has left 0 file outside of its locations
+    And 0 file is left of orders in the storage
     And nothing is left of customers in the storage
 
   Scenario: Files that somebody else deleted are no obstacle

@@ -106,8 +106,8 @@ async def open_background(
     used."""
     terms, selection, queue = job_terms(settings), purger_selection(settings), Queue(kernel)
     loop = asyncio.get_running_loop()
-    context = PurgerContext(storage=storage, backend=kernel.backend, events=events, loop=loop)
-    third_party = await selection.start(context)
+    context = PurgerContext(backend=kernel.backend, events=events, loop=loop)
+    third_party = await selection.start(context, storage)
     if third_party is not None:
         stack.push_async_callback(third_party.close)
     pool = WorkerPool(WORKER, PoolOptions(workers=terms.worker_threads))

@@ -11,6 +11,7 @@ import httpx
 import pyarrow as pa
 from pyiceberg.catalog.rest import RestCatalog
 
+from headgate.catalog.providers import PURGE_SCOPE
 from headgate.testing.headgate_server import HeadgateServer
 from tests.purge.listing import files_below, local_path
 
@@ -52,6 +53,11 @@ class Lake:
             "lake", uri=self.server.iceberg_url, warehouse=f"{self.metalake}.{self.catalog}"
         )
         self.iceberg.create_namespace(NAMESPACE)
+
+    def purge_in(self, scope: str) -> None:
+        """Let the catalog's owner say where purges delete."""
+        update = {"@type": "setProperty", "property": PURGE_SCOPE, "value": scope}
+        self._ask("PUT", self.catalog_path, json={"updates": [update]}).raise_for_status()
 
     def close(self) -> None:
         self.iceberg.close()

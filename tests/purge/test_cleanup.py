@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 from pytest_bdd import given, parsers, scenarios, then, when
 
+from headgate.catalog.providers import CATALOG_SCOPE
 from headgate.testing.headgate_server import HeadgateServer
 from tests.purge.conftest import PATIENT, Servers, options
 from tests.purge.jobs import job_of
@@ -73,6 +74,11 @@ def _deleted_by_others(lake: Lake, name: str) -> None:
     [entry] = manifest.fetch_manifest_entry(table.io)
     for location in (entry.data_file.file_path, manifest.manifest_path):
         local_path(location).unlink()
+
+
+@given("the catalog's owner lets purges delete in the whole catalog")
+def _whole_catalog(lake: Lake) -> None:
+    lake.purge_in(CATALOG_SCOPE)
 
 
 @when("the catalog is dropped by force")
@@ -144,7 +150,13 @@ def _kept(lake: Lake, name: str, count: int) -> None:
     assert (job["files-kept"], job["files-deleted"]) == (count, files - count)
 
 
-@then(parsers.parse("no file is left of {name:w} in the storage"))
-def _no_file_left(lake: Lake, name: str) -> None:
-    """Its folders may be: they are nobody's any more."""
-    assert files_below(lake.known[name].folder) == set()
+@then(parsers.parse("the job of {name:w} has left {count:d} file outside of its locations"))
+def _left_outside(lake: Lake, name: str, count: int) -> None:
+    job = job_of(lake, name)
+    assert (job["files-outside"], len(job["outside"]), job["files-failed"]) == (count, count, 0)
+
+
+@then(parsers.parse("{count:d} file is left of {name:w} in the storage"))
+def _files_left(lake: Lake, name: str, count: int) -> None:
+    """Its folders may be, too: they are nobody's any more."""
+    assert len(files_below(lake.known[name].folder)) == count

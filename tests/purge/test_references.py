@@ -1,5 +1,5 @@
 """A file that another table of the catalog refers to is never deleted, wherever it lies; when that
-one goes too, so does the file."""
+one goes too, so does the file, as purges delete in the whole catalog here."""
 
 import asyncio
 import logging
@@ -12,6 +12,7 @@ import pytest
 from pyiceberg.manifest import write_manifest_list
 from pyiceberg.table import Table
 
+from headgate.catalog.providers import CATALOG_SCOPE, PURGE_SCOPE
 from headgate.catalog.purging import PurgeTerms
 from headgate.purge import worker
 from headgate.purge.job_states import State
@@ -35,8 +36,14 @@ TAKEN = 7_000_000_000_000_000_000
 @pytest.fixture(name="lake")
 def _lake(servers: Servers) -> Iterator[Lake]:
     lake = Lake(servers(*options(*PATIENT)))
+    lake.purge_in(CATALOG_SCOPE)
     yield lake
     lake.close()
+
+
+@pytest.fixture(autouse=True)
+def _whole_catalog(site: Site) -> None:
+    site.world.properties[PURGE_SCOPE] = CATALOG_SCOPE
 
 
 @pytest.fixture(name="stopped")

@@ -72,6 +72,14 @@ class PurgeCompleted(Event, frozen=True, kw_only=True):
     bytes: int
     kept: int = 0
     """Files that stay because other tables refer to them."""
+    outside: int = 0
+    """Files that its metadata names and that stay, as they are outside of its own locations."""
+    outside_paths: tuple[str, ...] = ()
+    """The first of these."""
+    unreferenced: int = 0
+    """Files that stay in its own locations, as nothing refers to them."""
+    unreferenced_paths: tuple[str, ...] = ()
+    """The first of these."""
 
 
 class PurgeFailed(Event, frozen=True, kw_only=True):

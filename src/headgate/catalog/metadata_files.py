@@ -22,6 +22,9 @@ from headgate.limits import (
 CODEC = "write.metadata.compression-codec"
 METADATA_PATH = "write.metadata.path"
 _VERSION = re.compile(r"(\d{1,9})-")
+_FILE_NAME = re.compile(
+    r"\d{5,}-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(\.gz)?\.metadata\.json"
+)
 _GZIP_MAGIC = b"\x1f\x8b"
 UNZIPPED_AT_ONCE_BYTES = 1 << 20  # zlib puts longer ones together while it holds Python's lock
 
@@ -79,6 +82,11 @@ def next_file(location: str, properties: Mapping[str, str], previous: str | None
         )
     zipped = ".gz" if codec == "gzip" else ""
     return f"{folder}/{_version_after(previous):05d}-{uuid}{zipped}.metadata.json"
+
+
+def is_metadata_file(name: str) -> bool:
+    """Whether a file is named as `next_file` names metadata files."""
+    return _FILE_NAME.fullmatch(name) is not None
 
 
 def memo(data: bytes) -> bytes:

@@ -21,6 +21,10 @@ LOCATION = f"{OWN_PREFIX}location"
 METADATA_ONLY = f"{OWN_PREFIX}metadata-only"
 UPKEEP_PREFIX = f"{OWN_PREFIX}upkeep."
 """Policies for the tables in it, which are everybody's who may change the catalog."""
+PURGE_SCOPE = f"{OWN_PREFIX}purge.scope"
+"""Where purges of an Iceberg catalog's tables delete; only the catalog's owners can set it."""
+TABLE_SCOPE, CATALOG_SCOPE = "table", "catalog"
+"""In the table's own locations; or in all of the catalog's that no other table holds."""
 _OWN_TYPES = {ICEBERG: RELATIONAL, FILESET: FILESET, MODEL: MODEL}
 _DEFAULTS = {FILESET: FILESET, MODEL: MODEL}
 _PROVIDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -79,6 +83,7 @@ def sort_of(type: str, provider: str | None) -> Sort:
 def check_given(sort: Sort, properties: Mapping[str, str]) -> None:
     """Refuse properties that a caller of this kind of catalog cannot set."""
     check_settable(sort, (name for name in properties if name not in {WAREHOUSE, BACKEND}))
+    check_purge_scope(properties)
     backend = properties.get(BACKEND, REST)
     if sort.is_iceberg and backend.lower() != REST:
         raise BadRequest(
@@ -92,7 +97,8 @@ def check_settable(sort: Sort, names: Iterable[str]) -> None:
     """Refuse changes of properties that the server keeps, and secrets, which it does not."""
     kept = {BACKEND, URI, WAREHOUSE} if sort.is_iceberg else set()
     for name in names:
-        is_own = name.startswith(OWN_PREFIX) and not name.startswith(UPKEEP_PREFIX)
+        is_open = name.startswith(UPKEEP_PREFIX) or (sort.is_iceberg and name == PURGE_SCOPE)
+        is_own = name.startswith(OWN_PREFIX) and not is_open
         if name in kept or name == "in-use" or is_own:
             raise BadRequest(
                 f"Property {name} cannot be set or removed",
@@ -105,3 +111,20 @@ def check_settable(sort: Sort, names: Iterable[str]) -> None:
                 why="it is a secret, and everybody who may use the catalog sees its properties",
                 fix="Leave it out; the stores of files are in the settings of the server",
             )
+
+
+def check_purge_scope(properties: Mapping[str, str]) -> None:
+    """Refuse a scope of purges that there is not."""
+    scope = properties.get(PURGE_SCOPE, TABLE_SCOPE)
+    if scope not in {TABLE_SCOPE, CATALOG_SCOPE}:
+        raise BadRequest(
+            f"Invalid property {PURGE_SCOPE}: {scope[:80]!r}",
+            why=f"it is neither {TABLE_SCOPE} nor {CATALOG_SCOPE}",
+            fix=f"Use {TABLE_SCOPE}, or {CATALOG_SCOPE} if purges may delete files of the catalog "
+            "that lie outside of the dropped table's own locations",
+        )
+
+
+def purges_whole_catalog(properties: Mapping[str, str]) -> bool:
+    """Whether purges may delete in all locations of a catalog with these properties."""
+    return properties.get(PURGE_SCOPE) == CATALOG_SCOPE

@@ -86,6 +86,9 @@ class LiveJob(NamedTuple):
     job: PurgeJob
     roots: tuple[str, ...]
     """Where files of its catalog may lie."""
+    whole_catalog: bool = False
+    """Whether the catalog's owner lets purges delete in all of `roots`, and not in the table's own
+    locations only."""
 
     @property
     def head(self) -> PointerKey:

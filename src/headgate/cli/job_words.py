@@ -1,6 +1,6 @@
 """Purge jobs in words: a line for each in a list, all of one, and how far it is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from headgate.amounts import duration, size
 from headgate.cli.output import iso, printable
@@ -12,6 +12,7 @@ HEADINGS = ("ID", "STATE", "TABLE", "FILES", "SIZE", "DROPPED")
 BAR_CHARS = 24
 BAR_CHARS_MIN = 8
 LEDGER_LINES = 20
+LEFT_LINES = 20
 
 
 def listed(one: JobSummary) -> tuple[str, ...]:
@@ -64,6 +65,7 @@ def described(one: JobView, now_ms: int) -> Iterator[str]:
         "attempts": str(one.attempts),
         "files": files_of(one) + (" are gone" if is_counted(one) else "") + _failures(one),
         "kept": _kept(one),
+        "left": _left(one),
         "size": f"{size(one.bytes_deleted)} deleted" if is_counted(one) else "",
         "rate": f"{one.files_per_second:,.1f} files/s" if one.files_per_second else "",
         "ends in": _until(one.estimated_end_ms, now_ms),
@@ -86,6 +88,8 @@ def described(one: JobView, now_ms: int) -> Iterator[str]:
     if len(one.ledger) > LEDGER_LINES or one.files_failed > len(one.ledger):
         more = one.files_failed - min(len(one.ledger), LEDGER_LINES)
         yield f"failed      and {more:,} more; --json shows those that are kept"
+    yield from _listed_files("outside", one.outside, one.files_outside)
+    yield from _listed_files("orphan", one.unreferenced, one.files_unreferenced)
 
 
 def progress(one: JobView, now_ms: int) -> str:
@@ -101,6 +105,10 @@ def progress(one: JobView, now_ms: int) -> str:
         words.append(f"{one.files_failed:,} failed")
     if one.files_kept:
         words.append(f"{one.files_kept:,} kept for other tables")
+    if one.files_outside:
+        words.append(f"{one.files_outside:,} left outside of its locations")
+    if one.files_unreferenced:
+        words.append(f"{one.files_unreferenced:,} unreferenced")
     if one.state == State.PENDING:
         words += _waiting(one, now_ms)
     if one.error and one.state != State.RUNNING:  # it is that of the attempt before
@@ -126,6 +134,26 @@ def _failures(one: JobView) -> str:
 def _kept(one: JobView) -> str:
     files = "file" if one.files_kept == 1 else "files"
     return f"{one.files_kept:,} {files} that other tables refer to" if one.files_kept else ""
+
+
+def _left(one: JobView) -> str:
+    """What stays for no other table's sake."""
+    words = []
+    if one.files_outside:
+        words.append(f"{one.files_outside:,} outside of its own locations")
+    if one.files_unreferenced:
+        words.append(f"{one.files_unreferenced:,} in them that nothing refers to")
+    return " and ".join(words)
+
+
+def _listed_files(title: str, paths: Sequence[str], count: int) -> Iterator[str]:
+    """The first of some files that stay, a line for each."""
+    for path in paths[:LEFT_LINES]:
+        yield f"{title:<11} {printable(path)}"
+    more = count - min(len(paths), LEFT_LINES)
+    if more:
+        hint = "; --json shows more of them" if len(paths) > LEFT_LINES else ""
+        yield f"{title:<11} and {more:,} more{hint}"
 
 
 def _until(end_ms: int | None, now_ms: int) -> str:

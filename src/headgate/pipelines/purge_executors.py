@@ -24,6 +24,7 @@ from headgate.planning.reachable import Found, Listed, Walk
 from headgate.purge.fence import open_fence
 from headgate.purge.ledger import Failed
 from headgate.purge.removal import Bulk, Means, Removal, Removed, Tell
+from headgate.purge.territory import Territory
 from headgate.storage.deletions import Check, may_go_on
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def read_manifests(order: Order, batches: Batches) -> Iterator[pa.RecordBatch]:
             for _, found in walk.content_of(map(_listed, batch.to_pylist())):
                 check()
                 yield from rows.add(len(found.paths), path=found.paths, size=found.sizes)
-            unread = [one for one in walk.unread if one.why]
+            unread = [one for one in walk.unread if one.why and _may_delete(order, one.path)]
             if unread:
                 paths, whys = [one.path for one in unread], [one.why for one in unread]
                 yield from rows.add(len(paths), path=paths, size=[0] * len(paths), why=whys)
@@ -138,6 +139,13 @@ def _fenced(order: Order) -> Iterator[Check]:
     with open_fence(Path(order.fence), SystemClock()) as fence:
         fence.check()
         yield fence.check
+
+
+def _may_delete(order: Order, path: str) -> bool:
+    """Whether a manifest is one that the purge deletes: others hold up nothing."""
+    task = order.task
+    territory = Territory(task.roots, task.own, task.foreign)
+    return territory.may_delete(path, whole_catalog=task.whole_catalog)
 
 
 def _check_hashes(order: Order) -> None:

@@ -95,8 +95,9 @@ class SparkRemoval:
         done = [msgspec.msgpack.decode(row.removed, type=Removed) for row in rows]
         tell(_less(_sum(done), told))
         for one in done:
-            if one.failed or one.outside or one.kept:
-                tell(Removed(failed=one.failed, outside=one.outside, kept=one.kept))
+            rest = msgspec.structs.replace(one, deleted=0, missing=0, bytes=0)
+            if rest != Removed():
+                tell(rest)
 
 
 def in_parts(

@@ -12,7 +12,9 @@ import msgspec
 from headgate.errors import Conflict, HeadgateError, LeaseLost, OutcomeUnknown, Unavailable
 from headgate.limits import SPARK_REPORT_SECONDS
 from headgate.purge.deleter import Progress
+from headgate.purge.ledger import NONE_LEFT
 from headgate.purge.orders import Claimed, Order, Report
+from headgate.purge.steps import ROOTS
 from headgate.storage.options import StorageOptions
 from headgate.workers.serving import failure
 
@@ -53,6 +55,7 @@ class Work:
         self._number = 0
         self._told_at = 0.0
         self._untold: Progress | None = None
+        self._left = NONE_LEFT, NONE_LEFT
 
     async def run(self, deleter: Deleting, show: Callable[[Progress], None]) -> Order:
         """Bring it to its end, and say how it ended; `LeaseLost` if it is ours no more."""
@@ -69,11 +72,12 @@ class Work:
     ) -> Order:
         """One stage, and what is to be done then."""
         self._untold = None
+        self._left = NONE_LEFT, NONE_LEFT
         try:
             async with aclosing(deleter.run(task, self._fence.path)) as steps:
                 async for progress in steps:
                     show(progress)
-                    order = await self._told(progress)
+                    order = await self._told(progress, task.stage)
                     if order != GO_ON:
                         return order
         except LeaseLost:
@@ -82,14 +86,17 @@ class Work:
             return await self._send(error=failure(error))
         return await self._send(progress=self._untold, has_ended=True)
 
-    async def _told(self, progress: Progress) -> Order:
-        """Report progress: at once if it asks for something, else now and then."""
+    async def _told(self, progress: Progress, stage: str) -> Order:
+        """Report progress: at once if it asks for something, or if nobody can find it out again
+        when the last file is gone; else now and then."""
         self._untold = progress
+        left = progress.left_outside, progress.unreferenced
         is_urgent = progress.failed or progress.outside or progress.is_stale
+        is_urgent = is_urgent or (stage == ROOTS and left != self._left)
         if not is_urgent and self._clock.seconds() - self._told_at < SPARK_REPORT_SECONDS:
             return GO_ON
         order = await self._send(progress=progress)
-        self._told_at, self._untold = self._clock.seconds(), None
+        self._told_at, self._untold, self._left = self._clock.seconds(), None, left
         return order
 
     async def _send(

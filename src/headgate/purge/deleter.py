@@ -4,12 +4,12 @@ import pickle
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Protocol
 
 import msgspec
 
 from headgate.catalog.ports import Roots
-from headgate.purge.ledger import Failed
+from headgate.purge.ledger import NONE_LEFT, Count, Failed, LeftFiles
 from headgate.purge.steps import LEAVES, STEPS
 from headgate.purge.surveyor import Referrer
 from headgate.workers.pool import WorkerPool, module
@@ -17,18 +17,16 @@ from headgate.workers.pool import WorkerPool, module
 WORKER = module("headgate.purge.worker")
 STILL_THERE = "it was deleted and is still there"
 
-Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 60)]
-"""Of files or bytes. Other programs tell them too, and sums of a few go into 64 bits."""
-
 
 class Task(msgspec.Struct, frozen=True):
     """What is to be deleted."""
 
     metadata_location: str
     roots: Roots
-    """Nothing outside of these is touched."""
+    """The catalog's locations: nothing outside of these is read or touched."""
     own: tuple[str, ...]
-    """The places that are taken for the table, so that the child may delete in them."""
+    """The locations that the table holds or held by reservation: files are deleted in these only.
+    """
     foreign: tuple[bytes, ...] = ()
     """Keys of places of other catalogs (`model.locations.index_key`): nothing there is touched."""
     referrers: tuple[Referrer, ...] = ()
@@ -37,6 +35,9 @@ class Task(msgspec.Struct, frozen=True):
     """Below which these tables are read: they may be of other catalogs."""
     stage: str = LEAVES
     threads: int = 8
+    whole_catalog: bool = False
+    """Whether files in the roots, but not in its own places, are told to the parent, which may
+    delete them; else they are left, and counted."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -51,11 +52,16 @@ class Progress(msgspec.Struct, frozen=True):
     """Files to be deleted: what manifest lists say at first, what was found in the end."""
     failed: list[Failed] = []
     outside: list[str] = []
-    """Files of the table inside of the roots, but not in its own places: the parent decides."""
+    """Files of the table inside of the roots, but not in its own places: the parent decides. Empty
+    unless the task is about the whole catalog."""
     kept: Count = 0
     """Files that other tables refer to."""
     is_stale: bool = False
     """Nothing was done, as other tables do not refer to what they did."""
+    left_outside: LeftFiles = NONE_LEFT
+    """Files that the table refers to and that stay, as they are not in its own places."""
+    unreferenced: LeftFiles = NONE_LEFT
+    """Files in its own places that stay, as nothing refers to them."""
 
 
 class Deleting(Protocol):
@@ -112,4 +118,6 @@ def _sum(before: Progress, step: Progress) -> Progress:
         bytes=before.bytes + step.bytes,
         expected=before.expected + step.expected,
         kept=before.kept + step.kept,
+        left_outside=before.left_outside + step.left_outside,
+        unreferenced=before.unreferenced + step.unreferenced,
     )

@@ -18,6 +18,7 @@ from headgate.limits import WALK_SEEN_PATHS_MAX
 from headgate.planning.reachable import Found, Walk
 from headgate.purge.deleter import STILL_THERE, Progress, Task
 from headgate.purge.ledger import Failed
+from headgate.purge.leftovers import Leftovers, file_of, metadata_folders
 from headgate.purge.removal import Hands, Kind, Means, Removal, Removed, Remover
 from headgate.purge.steps import DATA, GONE, LAST, LISTS, MANIFESTS, OLDER, ROOTS, SEEN
 from headgate.purge.surveying import StaleError, referred
@@ -113,11 +114,11 @@ class Step:
             self._delete(walk.lists)
         elif self._name == OLDER:
             self._delete(partial(_all, walk.statistics, older))
+            self._clear(rest)
         elif self._name == GONE:
             self._look_for_last()
         else:
             assert self._name == LAST, self._name
-            self._verify(rest)
             self._end()
         self._report(self._name, expected=self._found)
 
@@ -155,8 +156,6 @@ class Step:
 
     def _end(self) -> None:
         """All but the metadata file is gone: now this one, and the folders."""
-        if self._failures:
-            return
         self._delete(self._last)
         location = self._task.metadata_location
         if self._found > self._failures and not self._files.missing(location):
@@ -192,15 +191,19 @@ class Step:
             missing=sums.missing + removed.missing,
             bytes=sums.bytes + removed.bytes,
             kept=sums.kept + removed.kept,
+            left_outside=sums.left_outside + removed.left_outside,
         )
         self._failures += len(removed.failed)
         self._failed += removed.failed
         self._report(self._name, outside=list(removed.outside))
 
     def _tell_unread(self) -> None:
-        """What a damaged manifest leads to is not known, so not all is deleted."""
+        """What a damaged manifest leads to is not known, so not all is deleted. One that stays
+        where it is, as it is not the table's, holds up nothing: it is listed, and what it leads to
+        in the table's places is counted as unreferenced."""
+        whole_catalog = self._task.whole_catalog
         for one in self._walk.unread:
-            if one.why:
+            if one.why and self._territory.may_delete(one.path, whole_catalog=whole_catalog):
                 self._fail(one.path, one.why)
         self._walk.unread.clear()
 
@@ -213,20 +216,49 @@ class Step:
             return
         self._report("verifying")
         for left in self._left():
-            left.difference_update(self._needed)
             if besides:
                 left.difference_update(self._keys(besides))
-            if left:
-                for found in kind():
-                    self._check()
-                    for path in found.paths:
-                        folder, name = self._territory.find(path)
-                        is_own = folder.standing_of(name) is Standing.OWN
-                        if is_own and hash((folder.key, name)) in left:
-                            self._fail(path, STILL_THERE)
-                self._tell_unread()
+            self._compare(left, kind)
 
-    def _left(self) -> Iterator[set[int]]:
+    def _clear(self, kind: Kind) -> None:
+        """Look at what is left in the table's places, once all of this kind is deleted: none of it
+        may be there. Metadata files of commits that never landed go, and what else nothing refers
+        to is counted. The metadata file itself goes last."""
+        if self._failures:
+            return
+        location = self._task.metadata_location
+        known = (path for found in self._walk.older(location) for path in found.paths)
+        folders = metadata_folders(self._territory, self._task.own, (location, *known))
+        strays: list[str] = []
+        while strays := self._strays(kind, folders, strays):
+            self._delete(partial(_these, strays))  # listed once more, to see that they are gone
+
+    def _strays(self, kind: Kind, folders: set[bytes], deleted: list[str]) -> list[str]:
+        """List the table's places: the metadata files there that are to be deleted. None if
+        something failed, as what was deleted and is still there."""
+        self._report("verifying")
+        others = Leftovers(folders, self._needed, frozenset(self._keys(self._last)))
+        for left in self._left(others):
+            self._compare(left, kind)
+        for path in set(deleted).intersection(others.strays):
+            self._fail(path, STILL_THERE)
+        self._sums = msgspec.structs.replace(self._sums, unreferenced=others.unreferenced)
+        return [] if self._failures else others.strays
+
+    def _compare(self, left: set[int], kind: Kind) -> None:
+        """Fail for all files of a kind that are among those left, unless others need them."""
+        left.difference_update(self._needed)
+        if left:
+            for found in kind():
+                self._check()
+                for path in found.paths:
+                    folder, name = self._territory.find(path)
+                    is_own = folder.standing_of(name) is Standing.OWN
+                    if is_own and hash((folder.key, name)) in left:
+                        self._fail(path, STILL_THERE)
+            self._tell_unread()
+
+    def _left(self, others: Leftovers | None = None) -> Iterator[set[int]]:
         """What lies in the table's places, some at a time. A checksum stands for its file."""
         left: set[int] = set()
         most = SEEN_MAX if self._name == SEEN else None
@@ -236,8 +268,10 @@ class Step:
                     self._check()
                 folder, name = self._territory.find(location)
                 left.add(hash((folder.key, name)))
-                if name.startswith(".") and name.endswith(".crc"):
-                    left.add(hash((folder.key, name[1:-4])))
+                if name.startswith("."):
+                    left.add(hash((folder.key, file_of(name))))
+                if others is not None:
+                    others.add(folder, name, location)
                 if len(left) >= WALK_SEEN_PATHS_MAX:
                     yield left
                     left = set()
@@ -273,6 +307,10 @@ class Step:
         )
         self._failed = []
         self._tell(self._sums)
+
+
+def _these(paths: list[str]) -> Iterator[Found]:
+    yield Found(paths, [0] * len(paths))
 
 
 def _all(*kinds: Kind) -> Iterator[Found]:

@@ -10,15 +10,18 @@ from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import PURGED, TASKS, LiveJob, PurgeJob, end_job, job_key
 from headgate.kernel.draft import Draft
 from headgate.kernel.kernel import Kernel
+from headgate.limits import INDEX_VALUE_BYTES_MAX
 from headgate.purge.commits import commit
 from headgate.purge.job_states import State
 from headgate.purge.jobs import JobRow
-from headgate.purge.ledger import Failed, ledger_of
+from headgate.purge.ledger import NONE_LEFT, Failed, LeftFiles, ledger_of
 
 LEDGER_KEPT = 20
 """Lines of a ledger that are kept in the history."""
 LINE_CHARS_MAX = 100
 LEDGER_BYTES_KEPT = 4_096  # paths may be long
+LEFT_BYTES_KEPT = 5_120  # of each list of files that are left, if an entry has room for them
+ENTRY_SPARE_BYTES = 1_024  # for what encodes paths
 PRUNED_PER_COMMIT = 64
 _MS_PER_HOUR = 3_600_000
 
@@ -44,6 +47,8 @@ class FinishedJob(msgspec.Struct, frozen=True):
     failed: int = 0
     ledger: tuple[Failed, ...] = ()
     kept: int = 0
+    left_outside: LeftFiles = NONE_LEFT
+    unreferenced: LeftFiles = NONE_LEFT
 
     @property
     def row(self) -> JobRow:
@@ -63,6 +68,8 @@ class FinishedJob(msgspec.Struct, frozen=True):
             ledger=self.ledger,
             kept=self.kept,
             elapsed_ms=self.elapsed_ms,
+            left_outside=self.left_outside,
+            unreferenced=self.unreferenced,
         )
 
 
@@ -128,7 +135,7 @@ def _first(draft: Draft, count: int) -> list[tuple[bytes, bytes]]:
 
 def _finished(live: LiveJob, row: JobRow) -> FinishedJob:
     lines = [Failed(one.path, one.why[:LINE_CHARS_MAX]) for one in row.ledger[:LEDGER_KEPT]]
-    return FinishedJob(
+    finished = FinishedJob(
         live.metalake,
         live.catalog,
         live.catalog_name,
@@ -145,8 +152,19 @@ def _finished(live: LiveJob, row: JobRow) -> FinishedJob:
         bytes=row.bytes,
         expected=row.expected,
         failed=row.failed,
-        ledger=ledger_of(lines, LEDGER_BYTES_KEPT),
         kept=row.kept,
+        left_outside=row.left_outside.shortened(0),
+        unreferenced=row.unreferenced.shortened(0),
+    )
+    # The names of the table and of its locations may take most of an entry.
+    used = len(msgspec.msgpack.encode(finished)) + ENTRY_SPARE_BYTES
+    room = max(INDEX_VALUE_BYTES_MAX - used, 0)
+    left_room = min(max(room - LEDGER_BYTES_KEPT, 0) // 2, LEFT_BYTES_KEPT)
+    return msgspec.structs.replace(
+        finished,
+        ledger=ledger_of(lines, min(room, LEDGER_BYTES_KEPT)),
+        left_outside=row.left_outside.shortened(left_room),
+        unreferenced=row.unreferenced.shortened(left_room),
     )
 
 

@@ -43,6 +43,10 @@ class JobSummary(msgspec.Struct, frozen=True, rename="kebab"):
     """That the last attempt could not delete."""
     files_kept: int
     """That stay because other tables refer to them."""
+    files_outside: int
+    """That its metadata names and that stay, as they are outside of its own locations."""
+    files_unreferenced: int
+    """That stay in its own locations, as nothing refers to them."""
     bytes_deleted: int
     files_per_second: float
     """Of the last attempt; of a job that has ended, from its beginning."""
@@ -85,6 +89,10 @@ class JobView(JobSummary, frozen=True, rename="kebab"):
 
     ledger: tuple[LedgerLine, ...]
     """The first of the files that could not be deleted."""
+    outside: tuple[str, ...]
+    """The first of the files that stay outside of its own locations."""
+    unreferenced: tuple[str, ...]
+    """The first of the files that stay in its own locations."""
 
 
 _ENDS = {State.SUCCEEDED, State.DEAD_LETTER, State.CANCELLED}
@@ -110,6 +118,8 @@ def view(live: LiveJob, row: JobRow | None) -> JobView:
         files_expected=row.expected,
         files_failed=row.failed,
         files_kept=row.kept,
+        files_outside=row.left_outside.count,
+        files_unreferenced=row.unreferenced.count,
         bytes_deleted=row.bytes,
         files_per_second=round(rate, 1),
         estimated_end_ms=_estimated_end(row, rate),
@@ -125,6 +135,8 @@ def view(live: LiveJob, row: JobRow | None) -> JobView:
         next_attempt_ms=row.next_attempt_ms or None,
         elapsed_ms=row.elapsed_ms,
         ledger=tuple(LedgerLine(one.path, one.why) for one in row.ledger),
+        outside=row.left_outside.paths,
+        unreferenced=row.unreferenced.paths,
     )
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from headgate.kernel.objects import ObjectType, Stored
 from headgate.purge.job_states import State
-from headgate.purge.ledger import Failed, ledger_of
+from headgate.purge.ledger import NONE_LEFT, Failed, LeftFiles, ledger_of, left_files
 from headgate.purge.steps import LEAVES
 
 ERROR_CHARS_MAX = 1_000
@@ -64,6 +64,13 @@ class JobRow(Stored, frozen=True):
     """How far they got: files that are dealt with, and a stage that is done."""
     taken_from: str = ""
     """The last of them."""
+    left_outside: LeftFiles = NONE_LEFT
+    """Files that its metadata names and that stay: they are not in the table's own locations, or
+    others have them."""
+    unreferenced: LeftFiles = NONE_LEFT
+    """Files in its own locations that stay, as nothing refers to them."""
+    done_left_outside: LeftFiles = NONE_LEFT
+    """What the stage that is done left."""
 
 
 PURGE_TYPES = (ObjectType("purge-job", JobRow),)
@@ -105,6 +112,10 @@ class Sums(Protocol):
     def kept(self) -> int: ...
     @property
     def failed(self) -> Sequence[Failed]: ...
+    @property
+    def left_outside(self) -> LeftFiles: ...
+    @property
+    def unreferenced(self) -> LeftFiles: ...
 
 
 class Tally(msgspec.Struct, frozen=True):
@@ -122,6 +133,11 @@ class Tally(msgspec.Struct, frozen=True):
     outside_deleted: int = 0
     kept: int = 0
     outside_kept: int = 0
+    left_outside: LeftFiles = NONE_LEFT
+    """As the child counts them."""
+    not_taken: LeftFiles = NONE_LEFT
+    """Files outside that the child told of, and that could not be taken for the job."""
+    unreferenced: LeftFiles = NONE_LEFT
 
     def told(self, sums: Sums) -> "Tally":
         """After the child told how far it is."""
@@ -133,6 +149,8 @@ class Tally(msgspec.Struct, frozen=True):
             bytes=sums.bytes,
             expected=sums.expected,
             kept=sums.kept,
+            left_outside=sums.left_outside,
+            unreferenced=sums.unreferenced,
         )
 
     def done_outside(self, count: int, failed: Sequence[Failed]) -> "Tally":
@@ -146,6 +164,10 @@ class Tally(msgspec.Struct, frozen=True):
     def kept_outside(self, count: int) -> "Tally":
         """After so many files outside were found to be needed by others."""
         return msgspec.structs.replace(self, outside_kept=self.outside_kept + count)
+
+    def leaving(self, paths: Sequence[str]) -> "Tally":
+        """After these files outside were found to be others', or not to be deleted."""
+        return msgspec.structs.replace(self, not_taken=self.not_taken + left_files(paths))
 
     def _with(self, failed: Sequence[Failed]) -> "Tally":
         if not failed:
@@ -229,6 +251,8 @@ def beaten(start: JobRow, tally: Tally, now_ms: int) -> JobRow:
         kept=start.done_kept + tally.kept + tally.outside_kept,
         failed=tally.failed,
         ledger=ledger_of([*tally.ledger, *start.ledger]),
+        left_outside=start.done_left_outside + tally.left_outside + tally.not_taken,
+        unreferenced=NONE_LEFT + tally.unreferenced,
     )
 
 
@@ -244,6 +268,7 @@ def stage_ended(row: JobRow, stage: str, tally: Tally) -> JobRow:
         done_missing=row.missing,
         done_expected=row.expected,
         done_kept=row.kept,
+        done_left_outside=row.left_outside,
     )
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from headgate.catalog.dropped_catalogs import dropped_under
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.naming import CATALOGS, ROOT, Names
+from headgate.catalog.providers import purges_whole_catalog
 from headgate.catalog.stored_names import CATALOG_POINTER, NAMES
 from headgate.kernel.index import look, open_head
 from headgate.kernel.kernel import Kernel
@@ -19,6 +20,13 @@ class Place(NamedTuple):
 
     name: str
     roots: tuple[str, ...]
+    whole_catalog: bool = False
+    """Whether purges of its tables may delete in all of these."""
+
+    @classmethod
+    def of(cls, catalog: CatalogEntity, name: str) -> "Place":
+        """That of a catalog with this name."""
+        return cls(name, catalog.locations, purges_whole_catalog(catalog.properties))
 
 
 class Heads(NamedTuple):
@@ -62,9 +70,9 @@ class Neighbours:
                 head.index(NAMES), lambda tree: list(Names(tree).below(ROOT, CATALOGS))
             )
             entities = await head.get_all([entry.object for _, entry in entries], CatalogEntity)
-            places = {one.id: Place(one.name, one.locations) for one in entities}
+            places = {one.id: Place.of(one, one.name) for one in entities}
             for dropped in await dropped_under(head):
-                places[dropped.id] = Place(dropped.record.name, dropped.entity.locations)
+                places[dropped.id] = Place.of(dropped.entity, dropped.record.name)
             known = self._places[realm] = catalogs, places
         return known[1]
 

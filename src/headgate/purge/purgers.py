@@ -21,6 +21,7 @@ from headgate.errors import Unavailable
 from headgate.extensions import reason
 from headgate.kernel.backend import Backend
 from headgate.model.names import Identifier
+from headgate.purge.table_files import TableFiles
 
 T = TypeVar("T")
 Answer = Awaitable[None] | None
@@ -43,6 +44,10 @@ class PurgeRequest:
     """How clients find the store of its files; no secrets."""
     roots: tuple[str, ...]
     """Where files of its catalog may lie."""
+    locations: tuple[str, ...]
+    """The table's own, which it holds or held: files can be written and deleted here only."""
+    files: Files
+    """Reads files below `roots`; writes and deletes them in `locations`."""
     principal: str
     """Who dropped it."""
     request: str
@@ -57,7 +62,6 @@ class PurgeRequest:
 class PurgerContext:
     """What a purger may use of the server that it is in."""
 
-    storage: Storage
     backend: Backend
     """The database, below all that Headgate makes of it."""
     events: EventBus
@@ -69,8 +73,9 @@ class PurgerContext:
         return self.events.server
 
     def files(self, request: PurgeRequest) -> Files:
-        """The files of the catalog that a table was in; nothing else can be reached."""
-        return self.storage.files(request.roots)
+        """The files of a table, and for reading those of the catalog that it was in; nothing else
+        can be reached."""
+        return request.files
 
     def wait(self, work: Coroutine[None, None, T]) -> T:
         """What comes of work that is to be awaited, for plain methods."""
@@ -111,10 +116,11 @@ METHODS = ("initialize", "purge_table", "close")
 class ThirdParty:
     """A purger of a third party in use."""
 
-    def __init__(self, purger: IcebergPurger, context: PurgerContext) -> None:
+    def __init__(self, purger: IcebergPurger, context: PurgerContext, storage: Storage) -> None:
         self.name = purger.name
         self._purger = purger
         self._context = context
+        self._storage = storage
 
     async def initialize(self, properties: Mapping[str, str]) -> None:
         """Let it begin; raises whatever it raises."""
@@ -140,8 +146,8 @@ class ThirdParty:
             logger.warning("purger %r could not be closed", self.name, exc_info=True)
 
     def _request(self, live: LiveJob) -> PurgeRequest:
-        storage, job = self._context.storage, live.job
-        location = job.metadata_location
+        storage, job = self._storage, live.job
+        location, files = job.metadata_location, storage.files(live.roots)
         return PurgeRequest(
             metalake=live.metalake,
             catalog=live.catalog_name,
@@ -149,11 +155,13 @@ class ThirdParty:
             metadata_location=location,
             storage=storage.client_config(location),
             roots=live.roots,
+            locations=job.reserved,
+            files=TableFiles(files, live.roots, job.reserved),
             principal=job.created_by,
             request=job.request,
             at_ms=job.created_ms,
             job=live.id,
-            metadata=lambda: read_metadata(storage.files(live.roots), location),
+            metadata=lambda: read_metadata(files, location),
         )
 
     def _failed(self, error: BaseException) -> Unavailable:

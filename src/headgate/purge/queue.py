@@ -65,7 +65,12 @@ class Queue:
         place = places.get(live.catalog)
         if job is None or place is None:
             return None
-        return live._replace(job=job, catalog_name=place.name, roots=place.roots)
+        return live._replace(
+            job=job,
+            catalog_name=place.name,
+            roots=place.roots,
+            whole_catalog=place.whole_catalog,
+        )
 
     async def doomed(self, live: LiveJob) -> frozenset[int]:
         """The other tables of a job's catalog that are dropped and cannot come back."""
@@ -96,7 +101,7 @@ class Queue:
             place = (await self._neighbours.places(realm.id, heads.catalogs)).get(catalog)
             if place is not None:  # else it was made a moment ago, or its last job has ended
                 found += [
-                    LiveJob(realm.id, metalake, catalog, place.name, id, job, place.roots)
+                    LiveJob(realm.id, metalake, catalog, place.name, id, job, *place[1:])
                     for id, job in jobs
                 ]
         return found

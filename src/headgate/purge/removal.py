@@ -10,9 +10,9 @@ import msgspec
 from headgate.clock import Clock
 from headgate.planning.reachable import Found, Seen, Walk
 from headgate.purge.deleter import Task
-from headgate.purge.ledger import Failed
+from headgate.purge.ledger import NONE_LEFT, Failed, LeftFiles, left_files
 from headgate.purge.sweeping import Batch, Deletion, Sweep
-from headgate.purge.territory import Standing, Territory
+from headgate.purge.territory import NOWHERE, Standing, Territory
 from headgate.storage.deletions import Check, Deleted
 
 Kind = Callable[[], Iterator[Found]]
@@ -27,9 +27,11 @@ class Removed(msgspec.Struct, frozen=True, array_like=True):
     bytes: int = 0
     failed: tuple[Failed, ...] = ()
     outside: tuple[str, ...] = ()
-    """Files that are not in the table's own places, and stay."""
+    """Files that are not in the table's own places: the parent of the child may delete them."""
     kept: int = 0
     """Files that others refer to, and stay."""
+    left_outside: LeftFiles = NONE_LEFT
+    """Files that are not in the table's own places, and stay."""
 
     @property
     def found(self) -> int:
@@ -87,6 +89,7 @@ class Removal:
         self._needed = needed
         self._content = content
         self._threads = task.threads
+        self._whole_catalog = task.whole_catalog
         self._territory = Territory(task.roots, task.own, task.foreign)
 
     def data(self, walk: Walk, tell: Tell) -> None:
@@ -104,13 +107,15 @@ class Removal:
             for some in found:
                 check()
                 outside: list[str] = []
+                left: list[str] = []
                 for path, size in zip(some.paths, some.sizes, strict=True):
                     folder, name = self._territory.find(path)
-                    standing = folder.standing_of(name)
-                    if standing is Standing.ELSEWHERE or not seen.is_new((folder.key, name)):
+                    if not seen.is_new((folder.key, path if folder is NOWHERE else name)):
                         continue
-                    if standing is Standing.OUTSIDE:
-                        outside.append(path)
+                    standing = folder.standing_of(name)
+                    if standing is not Standing.OWN:
+                        may_go = standing is Standing.OUTSIDE and self._whole_catalog
+                        (outside if may_go else left).append(path)
                         continue
                     if needed and hash((folder.key, name)) in needed:
                         kept += 1
@@ -119,8 +124,8 @@ class Removal:
                     if batch.is_full:
                         sweep.take(batch)
                         batch = Batch()
-                if outside:
-                    tell(Removed(outside=tuple(outside)))
+                if outside or left:
+                    tell(Removed(outside=tuple(outside), left_outside=left_files(left)))
             if batch.count:
                 sweep.take(batch)
         if kept:

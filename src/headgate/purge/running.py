@@ -219,6 +219,10 @@ class Runner:
                     files=row.deleted,
                     bytes=row.bytes,
                     kept=row.kept,
+                    outside=row.left_outside.count,
+                    outside_paths=row.left_outside.paths,
+                    unreferenced=row.unreferenced.count,
+                    unreferenced_paths=row.unreferenced.paths,
                     **facts_of(live, self._now_ms()),
                 )
             )

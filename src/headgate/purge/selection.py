@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, cast
 
+from headgate.catalog.ports import Storage
 from headgate.errors import BadSetting
 from headgate.extensions import Kind, nearest, reason
 from headgate.purge.purgers import METHODS, IcebergPurger, PurgerContext, ThirdParty
@@ -26,11 +27,11 @@ class Selection(NamedTuple):
     """Of a third party, not initialized yet; None if it is built in."""
     properties: Mapping[str, str] = {}
 
-    async def start(self, context: PurgerContext) -> ThirdParty | None:
+    async def start(self, context: PurgerContext, storage: Storage) -> ThirdParty | None:
         """Let a third party's purger begin; None if there is none. BadSetting if it cannot."""
         if self.purger is None:
             return None
-        third_party = ThirdParty(self.purger, context)
+        third_party = ThirdParty(self.purger, context, storage)
         try:
             await third_party.initialize(self.properties)
         except (Exception, SystemExit) as error:

@@ -1,5 +1,6 @@
 """One attempt at deleting a table's files: a child deletes in the table's own places, stage by
-stage, and what lies elsewhere is taken by a commit and deleted here."""
+stage. What lies elsewhere is left, unless the catalog's owner widened purges to the whole catalog:
+then it is taken by a commit and deleted here."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,7 @@ from headgate.purge.claims import Lease
 from headgate.purge.commits import commit
 from headgate.purge.deleter import STILL_THERE, Deleting, Task
 from headgate.purge.jobs import JobRow, JobTerms, Tally, alive, beaten, stage_ended
-from headgate.purge.ledger import Failed
+from headgate.purge.ledger import NONE_LEFT, Failed
 from headgate.purge.queue import Queue
 from headgate.purge.referrers import NOBODY, Referrers, Referring, Surveying
 from headgate.purge.steps import LEAVES, ROOTS
@@ -61,11 +62,13 @@ class Ground(NamedTuple):
 
     roots: Roots
     foreign: tuple[bytes, ...]
+    whole_catalog: bool = False
+    """Whether files outside of the table's own places may be deleted."""
     referring: Referring = NOBODY
 
     def has_places_of(self, before: "Ground") -> bool:
-        """Whether nobody else came to places of before."""
-        return self[:2] == before[:2]
+        """Whether nobody else came to places of before, and no less may be deleted."""
+        return self[:3] == before[:3]
 
     def has_references_of(self, before: "Ground") -> bool:
         """Whether others refer to the same files as before. They may have other metadata by now, as
@@ -124,6 +127,10 @@ class Attempt:
         self._tally = tally
         self.has_news = True
 
+    def resume(self) -> None:
+        """What the row said before the stage counts: nothing can be counted anew."""
+        self._tally = None
+
     def end(self, stage: str, now_ms: int) -> JobRow:
         """The stage has ended; the row that says so."""
         self._start = stage_ended(self.row(now_ms), stage, self.tally)
@@ -163,6 +170,7 @@ class Stages:
             if live.job.object and not attempt.has_no_leaves:
                 raise _lost_metadata(live) from error
             # It goes last, so all the others went before it; perhaps but for folders.
+            attempt.resume()
             ground = await self._ground(live)
             for place in live.job.reserved:
                 if _is_inside(place, ground):
@@ -226,15 +234,23 @@ class Stages:
             others=ground.referring.roots,
             stage=stage,
             threads=self.terms.delete_threads,
+            whole_catalog=ground.whole_catalog,
         )
+        left = NONE_LEFT, NONE_LEFT
         async with aclosing(self.deleter.run(task, fence)) as steps:
             async for progress in steps:
                 if progress.is_stale:
                     self.referrers.doubt(ground.referring.tables)
                     raise _StaleError
                 attempt.tell(attempt.tally.told(progress), self.counters)
-                if progress.outside:
+                if progress.outside and ground.whole_catalog:
                     await self._delete_outside(live, ground, progress.outside, attempt)
+                elif progress.outside:  # told by a program of another version
+                    attempt.tell(attempt.tally.leaving(progress.outside), self.counters)
+                if stage == ROOTS and left != (progress.left_outside, progress.unreferenced):
+                    # Recorded before the last file goes: after that nobody can count it again.
+                    left = progress.left_outside, progress.unreferenced
+                    await attempt.lease.beat(attempt.row(clock.wall_ms()))
                 if stage == ROOTS and attempt.tally.failed:
                     return  # what leads to it stays
                 if clock.seconds() - looked >= GROUND_SECONDS:  # a stage may take hours
@@ -254,7 +270,7 @@ class Stages:
         places = (*now.roots, *now.job.reserved)
         foreign = await foreign_places(self.kernel, live.catalog, places)
         referring = await self.referrers.to_places(now, anew=anew)
-        return Ground(now.roots, tuple(sorted(set(foreign))), referring)
+        return Ground(now.roots, tuple(sorted(set(foreign))), now.whole_catalog, referring)
 
     async def _delete_outside(
         self, live: LiveJob, ground: Ground, paths: Sequence[str], attempt: Attempt
@@ -263,7 +279,9 @@ class Stages:
         it."""
         wanted: list[str] = []
         for some in _parts(paths, PATHS_PER_TURN):
-            wanted += [path for path in some if _is_inside(path, ground)]
+            inside = [path for path in some if _is_inside(path, ground)]
+            self._leave(some, inside, attempt)
+            wanted += inside
             await asyncio.sleep(0)  # others have their turn
         shared = await self.referrers.shared(live, wanted)
         if shared.is_stale:
@@ -273,6 +291,7 @@ class Stages:
         rest = [path for path in wanted if path not in needed]
         for some in _parts(rest, PATHS_PER_TURN):
             ours = await self._take(live, some, ground.roots, attempt)
+            self._leave(some, ours, attempt)
             for few in _parts(ours, PURGE_OUTSIDE_AT_ONCE):
                 if not attempt.lease.holds():
                     raise LeaseLost(
@@ -281,6 +300,13 @@ class Stages:
                 failed = await self._delete_few(ground, few)
                 attempt.tell(attempt.tally.done_outside(len(few), failed), self.counters)
             await asyncio.sleep(0)  # others have their turn
+
+    def _leave(self, paths: Sequence[str], ours: Sequence[str], attempt: Attempt) -> None:
+        """Count those of these files that are not ours."""
+        if len(ours) < len(paths):
+            known = set(ours)
+            left = [path for path in paths if path not in known]
+            attempt.tell(attempt.tally.leaving(left), self.counters)
 
     async def _delete_few(self, ground: Ground, paths: Sequence[str]) -> list[Failed]:
         """Delete files, and look whether they are gone: no listing shows these."""

@@ -80,6 +80,12 @@ class Territory:
         except InvalidInput:
             return Standing.ELSEWHERE
 
+    def may_delete(self, path: str, *, whole_catalog: bool) -> bool:
+        """Whether a purge of the table, or of tables in the whole catalog, may delete a file."""
+        folder, name = self.find(path)
+        standing = folder.standing_of(name)
+        return standing is Standing.OWN or (whole_catalog and standing is Standing.OUTSIDE)
+
     def _folder(self, location: str) -> Folder:
         try:
             key = index_key(location)

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
+from msgspec.structs import replace
+
 from headgate.catalog.calls import Call, CatalogName
-from headgate.catalog.catalogs import bootstrap
+from headgate.catalog.catalogs import bootstrap, change_catalog
 from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity, Kind
 from headgate.catalog.events import EventBus
 from headgate.catalog.guards import Guard, GuardOptions
 from headgate.catalog.lake import Lake, LakeOptions
 from headgate.catalog.openings import Opened
 from headgate.catalog.polling import Validation, per_request
+from headgate.catalog.providers import PURGE_SCOPE
 from headgate.catalog.purging import PurgeTerms
 from headgate.catalog.relations import Relation, find_relation
 from headgate.catalog.reports import Reports
@@ -208,6 +211,14 @@ class Node:
         assert answer.status == 200, answer
         return answer.json
 
+    async def purge_in(self, scope: str, catalog: str = CATALOG) -> None:
+        """Let a catalog's owner say where purges delete."""
+        said = {PURGE_SCOPE: scope}
+        where = call(catalog=CatalogName(METALAKE, catalog))
+        await change_catalog(
+            self.kernel, where, lambda old: replace(old, properties=old.properties | said)
+        )
+
     async def close(self) -> None:
         await self.purges.close()
         await self.reports.close()
@@ -222,6 +233,8 @@ class World:
         self.warehouse = (folder / "warehouse").as_posix()
         self.storage = storage
         self.nodes: list[Node] = []
+        self.properties: dict[str, str] = {}
+        """Of the first catalog."""
         self.new_uuid: Callable[[], str] = lambda: str(uuid4())
 
     async def node(
@@ -235,7 +248,8 @@ class World:
         """Another node, perhaps with a clock of its own; it knows nothing yet."""
         kernel = await self.rig.open(types=TYPES, commit=commit, clock=clock)
         if not self.nodes:
-            await bootstrap(kernel, METALAKE, CatalogEntity(0, CATALOG, self.warehouse, {}))
+            first = CatalogEntity(0, CATALOG, self.warehouse, self.properties)
+            await bootstrap(kernel, METALAKE, first)
         node = Node(self, kernel, options, guard, validate(kernel))
         self.nodes.append(node)
         return node

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from headgate.catalog.providers import CATALOG_SCOPE
 from headgate.limits import PURGE_POLL_SECONDS, PURGE_WAIT_SECONDS
 from tests.unit.catalog.lakes import Node, World, new_table
 from tests.unit.catalog.late_nodes import go_on, standing_still, take_over
@@ -82,6 +83,7 @@ async def test_a_place_that_was_taken_during_a_purge_is_left_alone(
     world: World, node: Node
 ) -> None:
     """Metadata of the dropped table names a file there, which nobody held when the purge began."""
+    await node.purge_in(CATALOG_SCOPE)
     await node.table()
     place = Path(world.warehouse) / "taken"
     file, loose = place / "x.parquet", Path(world.warehouse) / "loose" / "x.parquet"
@@ -120,6 +122,7 @@ async def test_a_place_cannot_be_taken_while_files_in_it_are_deleted(
     world: World, node: Node, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
     """Nobody held them a moment ago: whoever comes now is refused, and later gets the place."""
+    await node.purge_in(CATALOG_SCOPE)
     await node.table()
     place = Path(world.warehouse) / "loose"
     file = Path(world.warehouse) / folder / "x.parquet"
@@ -148,6 +151,7 @@ async def test_a_place_cannot_be_taken_while_files_in_it_are_deleted(
 
 async def test_a_purge_that_stops_keeps_all_that_it_took(world: World, node: Node) -> None:
     """Also places outside of its table: they are free when another node has finished it."""
+    await node.purge_in(CATALOG_SCOPE)
     await node.table()
     place = Path(world.warehouse) / "loose"
     place.mkdir()

@@ -9,6 +9,7 @@ import pytest
 from headgate.catalog import purging
 from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity
+from headgate.catalog.providers import CATALOG_SCOPE
 from headgate.catalog.purging import PURGE
 from headgate.catalog.reservations import reserve
 from headgate.errors import BackendUnavailable, StorageUnavailable
@@ -282,6 +283,7 @@ async def test_a_database_that_is_away_is_tried_again(
 
 async def test_a_file_of_another_table_is_not_deleted(world: World, node: Node) -> None:
     """Metadata can be made to name it; what nobody holds, as files added from elsewhere, goes."""
+    await node.purge_in(CATALOG_SCOPE)
     await node.table()
     other = await node.table("other")
     loose = Path(world.warehouse) / "added" / "x.parquet"
@@ -299,6 +301,7 @@ async def test_a_database_that_is_away_does_not_leave_files_behind(
     world: World, node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whose a file is cannot be told now: the table is purged later, and not given up."""
+    await node.purge_in(CATALOG_SCOPE)
     await node.table()
     loose = Path(world.warehouse) / "x.parquet"
     loose.write_text("data")

@@ -6,7 +6,7 @@ from headgate.model.names import Identifier
 from headgate.purge.job_states import State
 from headgate.purge.job_views import view
 from headgate.purge.jobs import JobRow
-from headgate.purge.ledger import Failed
+from headgate.purge.ledger import Failed, LeftFiles
 
 NOW_MS = 1_767_225_600_000
 JOB = PurgeJob(Identifier(("a",), "t\n"), "file:/m.json", created_ms=NOW_MS)
@@ -66,6 +66,26 @@ def test_a_job_says_what_it_kept() -> None:
         ["kept        1 file that other tables refer to"],
         ["kept        2,000 files that other tables refer to"],
     ]
+
+
+def test_a_job_says_what_it_left() -> None:
+    """Outside of the table's locations and in them, each with the first of these files."""
+    row = JobRow(
+        State.SUCCEEDED,
+        left_outside=LeftFiles(2_000, ("/w/x\x1b", *("/w/y" for _ in range(29)))),
+        unreferenced=LeftFiles(1, ("/w/t/z",)),
+    )
+    lines = list(described(view(LIVE, row), NOW_MS))
+
+    words = "2,000 outside of its own locations and 1 in them that nothing refers to"
+    assert f"left        {words}" in lines
+    assert lines[-22:-19] == ["outside     /w/x\\x1b", "outside     /w/y", "outside     /w/y"]
+    assert lines[-2:] == [
+        "outside     and 1,980 more; --json shows more of them",
+        "orphan      /w/t/z",
+    ]
+    words = "2,000 left outside of its locations  1 unreferenced"
+    assert words in progress(view(LIVE, row), NOW_MS)
 
 
 def test_failures_are_told_on_the_way() -> None:

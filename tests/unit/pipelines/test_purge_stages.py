@@ -20,6 +20,7 @@ from headgate.purge.removal import Removed
 from headgate.purge.territory import Territory
 from headgate.storage.options import StorageOptions
 from headgate.storage.worker_files import WorkerFiles
+from tests.planning.tables import data_file
 from tests.unit.purge.dropped import SIZE, DroppedTable, files_below
 
 
@@ -150,6 +151,31 @@ def test_files_that_others_need_stay(tmp_path: Path, fence: Fence) -> None:
 
     assert sum(one.kept for one in told) == 1
     assert files_below(table.data) == {Path(needed).name}
+
+
+def test_executors_leave_what_is_not_in_the_table_s_own_places(
+    tmp_path: Path, fence: Fence
+) -> None:
+    """They count and list it; also a manifest elsewhere that cannot be read fails nothing."""
+    table = DroppedTable(tmp_path / "w")
+    loose = [tmp_path / "w" / "loose", tmp_path / "elsewhere"]
+    for file in loose:
+        file.write_bytes(b"x")
+    names = [data_file(str(file)) for file in loose]
+    manifest = table.table.manifest([table.row("a.parquet"), *names])
+    table.table.snapshot(1, [manifest])
+    table.root.write_bytes(table.table.metadata())
+    order = order_of(table, fence)
+    elsewhere = pa.RecordBatch.from_pylist([Listed(str(loose[0]))._asdict()])
+    files = pa.Table.from_batches(read_manifests(order, [listed(table), elsewhere]))
+    told = removed(order, files)
+
+    assert [one.failed for one in told if one.failed] == []
+    left = [one.left_outside for one in told if one.left_outside.count]
+    assert sum(one.count for one in left) == 2
+    assert {path for one in left for path in one.paths} == set(map(str, loose))
+    assert sum(one.deleted for one in told) == 1
+    assert all(file.exists() for file in loose)
 
 
 def key_of(table: DroppedTable, path: str) -> int:

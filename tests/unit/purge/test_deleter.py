@@ -108,7 +108,7 @@ async def test_a_step_waits_for_its_parent(tmp_path: Path, pools: Pools, fence: 
     table = DroppedTable(tmp_path).with_everything()
     manifests = {str(path) for path in table.metadata.glob("manifest-*.avro")}
     own = tuple(str(path) for path in table.metadata.iterdir() if str(path) not in manifests)
-    task = table.task(ROOTS, own=own)
+    task = table.task(ROOTS, own=own, whole_catalog=True)
     outside: set[str] = set()
 
     async with aclosing(Deleter(pools(), FILES_BELOW).run(task, fence.path)) as steps:

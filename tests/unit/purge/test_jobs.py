@@ -21,7 +21,7 @@ from headgate.purge.jobs import (
     stage_ended,
     succeeded,
 )
-from headgate.purge.ledger import LEDGER_BYTES_MAX, LEDGER_MAX, Failed, ledger_of
+from headgate.purge.ledger import LEDGER_BYTES_MAX, LEDGER_MAX, Failed, LeftFiles, ledger_of
 from headgate.purge.steps import LEAVES, ROOTS
 
 TERMS = JobTerms(max_attempts=4, backoff_base_ms=100, backoff_max_ms=300)
@@ -135,6 +135,26 @@ def test_files_that_others_need_are_counted_once_over_all_attempts() -> None:
     )
 
     assert (first.kept, done.kept, whole.kept) == (3, 3, 7)
+
+
+def test_files_that_are_left_are_counted_once_over_all_attempts() -> None:
+    """As files that others need are; each attempt looks at the table's own places anew."""
+    leaves = Progress("data", left_outside=LeftFiles(2, ("/x", "/y")))
+    first = beaten(running(), Tally().told(leaves).leaving(["/z"]), 2_000)
+    again = Tally().told(leaves).leaving(["/z"])
+    done = stage_ended(beaten(claimed(first, "host:2", 3_000), again, 4_000), LEAVES, again)
+    before = beaten(
+        done, Tally().told(Progress("older", unreferenced=LeftFiles(9, ("/o",)))), 5_000
+    )
+    roots = Progress(
+        "older", left_outside=LeftFiles(1, ("/s",)), unreferenced=LeftFiles(1, ("/t",))
+    )
+    whole = succeeded(beaten(done, Tally().told(roots), 6_000), 6_000)
+
+    assert first.left_outside == done.left_outside == LeftFiles(3, ("/x", "/y", "/z"))
+    assert (before.left_outside, before.unreferenced.count) == (done.left_outside, 9)
+    assert whole.left_outside == LeftFiles(4, ("/x", "/y", "/z", "/s"))
+    assert whole.unreferenced == LeftFiles(1, ("/t",))
 
 
 def test_files_outside_of_the_table_are_counted_too() -> None:

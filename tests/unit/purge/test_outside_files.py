@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from headgate.catalog.ports import Files
+from headgate.catalog.providers import CATALOG_SCOPE
 from headgate.limits import PURGE_OUTSIDE_AT_ONCE
 from headgate.purge.claims import Lease
 from headgate.purge.deleter import STILL_THERE, Progress
@@ -61,6 +62,7 @@ def watch(purging: Purging, monkeypatch: pytest.MonkeyPatch, *, obeys: bool) -> 
 
 async def test_files_outside_are_deleted_and_counted(world: World, purging: Purging) -> None:
     """Few at a time; the job is done when they are gone."""
+    await purging.node.purge_in(CATALOG_SCOPE)
     files = loose_files(world, COUNT)
     purging.deleter.scripts = [[told(files)]]
     await purging.drop()
@@ -74,6 +76,7 @@ async def test_a_file_outside_that_is_still_there_is_told(
     world: World, purging: Purging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store that says yes and does nothing does not end a job: each file is looked for."""
+    await purging.node.purge_in(CATALOG_SCOPE)
     files = loose_files(world, 2)
     watch(purging, monkeypatch, obeys=False)
     purging.deleter.scripts = [[told(files)]]
@@ -92,6 +95,7 @@ async def test_a_lease_is_looked_at_between_few_files(
     world: World, purging: Purging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another worker may have the job by now: the rest is left to it."""
+    await purging.node.purge_in(CATALOG_SCOPE)
     files = loose_files(world, COUNT)
     sizes = watch(purging, monkeypatch, obeys=True)
     monkeypatch.setattr(Lease, "holds", lambda _: not sizes)

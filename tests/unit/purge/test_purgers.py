@@ -6,6 +6,7 @@ import logging
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from headgate.backends.memory import MemoryBackend
@@ -28,11 +29,11 @@ from tests.unit.purge.partners import (
 )
 
 T = Identifier(("shop",), "orders")
+STORAGE = StorageGateway(StorageOptions(), ManualClock())
 
 
 def context() -> PurgerContext:
     return PurgerContext(
-        storage=StorageGateway(StorageOptions(), ManualClock()),
         backend=MemoryBackend(),
         events=EventBus("host:1"),
         loop=asyncio.get_running_loop(),
@@ -50,7 +51,7 @@ def live(folder: Path) -> LiveJob:
 async def test_a_plain_purger_is_told_of_a_table_in_a_thread(tmp_path: Path) -> None:
     """It may wait there for files and databases, and can ask for the metadata."""
     purger = Plain()
-    used = ThirdParty(purger, context())
+    used = ThirdParty(purger, context(), STORAGE)
     await used.initialize({"file": "/a"})
     job = live(tmp_path)
     await used.purge(job)
@@ -67,7 +68,7 @@ async def test_a_plain_purger_is_told_of_a_table_in_a_thread(tmp_path: Path) -> 
 async def test_a_coroutine_runs_on_the_loop(tmp_path: Path) -> None:
     """All methods may be coroutines, and wait for files themselves."""
     purger = Coroutines()
-    used = ThirdParty(purger, context())
+    used = ThirdParty(purger, context(), STORAGE)
     await used.initialize({})
     await used.purge(live(tmp_path))
     await used.close()
@@ -80,7 +81,7 @@ async def test_a_coroutine_runs_on_the_loop(tmp_path: Path) -> None:
 async def test_what_a_plain_method_promises_is_waited_for(tmp_path: Path) -> None:
     """A method may answer with a coroutine without being one."""
     purger = Promising()
-    await ThirdParty(purger, context()).purge(live(tmp_path))
+    await ThirdParty(purger, context(), STORAGE).purge(live(tmp_path))
 
     assert len(purger.requests) == 1
 
@@ -88,7 +89,7 @@ async def test_what_a_plain_method_promises_is_waited_for(tmp_path: Path) -> Non
 async def test_the_server_and_its_database_are_in_the_context(tmp_path: Path) -> None:
     """With the bus, on which a purger may tell of more."""
     purger, given = Plain(), context()
-    await ThirdParty(purger, given).initialize({})
+    await ThirdParty(purger, given, STORAGE).initialize({})
 
     assert purger.context.server == "host:1"
     assert purger.context.backend is given.backend
@@ -99,23 +100,57 @@ async def test_a_request_has_no_secrets(tmp_path: Path) -> None:
     """It says of the store what every client is told."""
     purger, given = Promising(), context()
     job = live(tmp_path)
-    await ThirdParty(purger, given).purge(job)
+    await ThirdParty(purger, given, STORAGE).purge(job)
 
     [told] = purger.requests
-    assert told.storage == given.storage.client_config(job.job.metadata_location)
+    assert told.storage == STORAGE.client_config(job.job.metadata_location)
 
 
 async def test_only_files_of_the_catalog_can_be_reached(tmp_path: Path) -> None:
     """A purger that gets its files from the context cannot delete those of others."""
     purger, given = Promising(), context()
     (tmp_path / "catalog").mkdir()
-    await ThirdParty(purger, given).purge(live(tmp_path / "catalog"))
+    await ThirdParty(purger, given, STORAGE).purge(live(tmp_path / "catalog"))
     other = tmp_path / "other"
     other.write_bytes(b"")
 
     with pytest.raises(Forbidden):
         await given.files(purger.requests[0]).read(f"file://{other}")
     assert other.exists()
+
+
+async def test_files_are_written_and_deleted_in_the_table_s_own_locations_only(
+    tmp_path: Path,
+) -> None:
+    """Those of the catalog can be read; a purger that deletes them is told that it cannot."""
+    purger, given = Promising(), context()
+    own, other = tmp_path / "t", tmp_path / "other"
+    for folder in (own, other):
+        folder.mkdir()
+        (folder / "a.parquet").write_bytes(b"data")
+    job = live(tmp_path)
+    job = job._replace(job=msgspec.structs.replace(job.job, reserved=(own.as_posix(),)))
+    await ThirdParty(purger, given, STORAGE).purge(job)
+    [request] = purger.requests
+    files, theirs = given.files(request), f"{other}/a.parquet"
+    odd = [theirs, f"{own}/../other/a.parquet", f"{own}2/a", "s3://b/a", ""]
+
+    assert request.locations == (own.as_posix(),)
+    assert await files.read(theirs) == b"data"
+    failed = await files.delete([f"{own}/a.parquet", *odd])
+    assert [path for path, _ in failed] == odd
+    for refused in (f"{other}/new", f"{own}/../other/new"):
+        with pytest.raises(Forbidden):
+            await files.write(refused, b"x")
+    for work in (files.prepare, files.remove_folders):
+        with pytest.raises(Forbidden):
+            await work(other.as_posix())
+    await files.write(f"{own}/b", b"x")
+    await files.delete([f"{own}/b"])
+    await files.remove_folders(own.as_posix())
+    assert not own.exists()
+    assert [one.name for one in other.iterdir()] == ["a.parquet"]
+    assert not hasattr(given, "storage")
 
 
 @pytest.mark.parametrize("purger", [Failing(), FailingOnTheLoop()], ids=lambda one: one.name)
@@ -135,7 +170,7 @@ async def test_whatever_a_purger_raises_is_a_failure_of_the_job(
     """It ends neither the server nor whoever called; it is tried again later."""
     purger.error = error
     with pytest.raises(Unavailable) as caught:
-        await ThirdParty(purger, context()).purge(live(tmp_path))
+        await ThirdParty(purger, context(), STORAGE).purge(live(tmp_path))
 
     assert (caught.value.what, caught.value.why) == (f"purger {purger.name!r} failed", why)
 
@@ -145,7 +180,7 @@ async def test_where_a_purger_failed_is_in_the_log(
 ) -> None:
     """Whoever wrote it needs the traceback."""
     with pytest.raises(Unavailable):
-        await ThirdParty(Failing(), context()).purge(live(tmp_path))
+        await ThirdParty(Failing(), context(), STORAGE).purge(live(tmp_path))
 
     [record] = caplog.records
     assert record.levelno == logging.WARNING
@@ -155,7 +190,7 @@ async def test_where_a_purger_failed_is_in_the_log(
 async def test_whoever_called_can_stop_waiting(tmp_path: Path) -> None:
     """The thread goes on, since nothing can stop it, and disturbs nobody."""
     purger = Stuck()
-    waiting = asyncio.create_task(ThirdParty(purger, context()).purge(live(tmp_path)))
+    waiting = asyncio.create_task(ThirdParty(purger, context(), STORAGE).purge(live(tmp_path)))
     await asyncio.to_thread(purger.began.wait)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -171,7 +206,7 @@ async def test_whoever_called_can_stop_waiting(tmp_path: Path) -> None:
 async def test_a_purger_that_cannot_be_closed_is_left(caplog: pytest.LogCaptureFixture) -> None:
     """The log says why, and the server stops."""
     purger = Failing()
-    await ThirdParty(purger, context()).close()
+    await ThirdParty(purger, context(), STORAGE).close()
 
     assert purger.is_closed
     assert [record.getMessage() for record in caplog.records] == [
@@ -181,7 +216,7 @@ async def test_a_purger_that_cannot_be_closed_is_left(caplog: pytest.LogCaptureF
 
 async def test_a_coroutine_that_waits_like_a_thread_is_told(tmp_path: Path) -> None:
     """It would wait for itself for ever, and the server with it."""
-    used = ThirdParty(Waiting(), context())
+    used = ThirdParty(Waiting(), context(), STORAGE)
     await used.initialize({})
     with pytest.raises(Unavailable, match="`wait` is for plain methods: a coroutine awaits"):
         await used.purge(live(tmp_path))

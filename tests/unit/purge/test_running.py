@@ -9,6 +9,7 @@ import pytest
 
 from headgate.catalog.catalogs import alter_catalog
 from headgate.catalog.events import PurgeCompleted, PurgeFailed
+from headgate.catalog.providers import CATALOG_SCOPE
 from headgate.catalog.purging import PURGED, PURGES, TASKS, LiveJob, PurgeTerms
 from headgate.catalog.undropping import undrop
 from headgate.errors import StorageUnavailable
@@ -214,6 +215,7 @@ async def test_what_fails_too_often_waits_for_an_operator(
 
 async def test_what_lies_outside_stops_what_leads_to_it(world: World, purging: Purging) -> None:
     """A manifest elsewhere cannot be deleted: the child does not come to what names it."""
+    await purging.node.purge_in(CATALOG_SCOPE)
     elsewhere = Path(world.warehouse) / "loose.avro"
     elsewhere.parent.mkdir()
     elsewhere.write_text("a manifest")

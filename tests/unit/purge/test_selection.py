@@ -17,11 +17,11 @@ from tests.unit.purge.partners import Plain
 from tests.unit.third_parties import install
 
 PARTNERS = "tests.unit.purge.partners"
+STORAGE = StorageGateway(StorageOptions(), ManualClock())
 
 
 def context() -> PurgerContext:
     return PurgerContext(
-        storage=StorageGateway(StorageOptions(), ManualClock()),
         backend=MemoryBackend(),
         events=EventBus("host:1"),
         loop=asyncio.get_running_loop(),
@@ -37,7 +37,7 @@ async def test_a_purger_that_is_built_in_needs_no_third_party(choice: str, name:
     selection = select(choice, {})
 
     assert (selection.name, selection.purger) == (name, None)
-    assert await selection.start(context()) is None
+    assert await selection.start(context(), STORAGE) is None
 
 
 async def test_an_installed_purger_is_chosen_by_its_name(
@@ -47,7 +47,7 @@ async def test_an_installed_purger_is_chosen_by_its_name(
     entry_points = {PURGERS.group: {"plain": f"{PARTNERS}:Plain", "other": "no_module:X"}}
     install(monkeypatch, tmp_path, "partner", entry_points)
     selection = select("plain", {"plain": {"file": "/a"}, "other": {"key": "1"}})
-    used = await selection.start(context())
+    used = await selection.start(context(), STORAGE)
 
     assert used is not None
     assert (selection.name, used.name) == ("plain", "plain")
@@ -59,7 +59,7 @@ async def test_an_installed_purger_is_chosen_by_its_name(
 async def test_a_purger_is_chosen_by_its_import_path(path: str) -> None:
     """Jobs and properties know it by the name that it says it has."""
     selection = select(path, {"plain": {"file": "/a"}})
-    await selection.start(context())
+    await selection.start(context(), STORAGE)
 
     assert selection.name == "plain"
     assert isinstance(selection.purger, Plain)
@@ -117,7 +117,7 @@ def test_an_entry_point_has_the_name_of_its_purger(
 async def test_a_purger_that_cannot_begin_is_refused() -> None:
     """On one line with what it says, and where its properties are."""
     with pytest.raises(BadSetting) as caught:
-        await select(f"{PARTNERS}:NotInitialized", {}).start(context())
+        await select(f"{PARTNERS}:NotInitialized", {}).start(context(), STORAGE)
 
     assert str(caught.value) == (
         "purger 'not-initialized' cannot be used: it could not be initialized (ValueError: file is "

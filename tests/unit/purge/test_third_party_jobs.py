@@ -37,12 +37,11 @@ async def use(node: Node, purger: IcebergPurger, terms: JobTerms = TERMS) -> lis
     heard: list[Event] = []
     node.events.listeners.append(heard.append)
     context = PurgerContext(
-        storage=node.storage,
         backend=node.kernel.backend,
         events=node.events,
         loop=asyncio.get_running_loop(),
     )
-    third_party = ThirdParty(purger, context)
+    third_party = ThirdParty(purger, context, node.storage)
     await third_party.initialize({})
     deleter = WalkingDeleter(node.planner, node.storage, node.kernel.clock)
     children = Children(deleter, Unrelated())

@@ -20,6 +20,7 @@ from headgate.catalog.providers import (
     REST,
     URI,
     WAREHOUSE,
+    check_purge_scope,
     check_settable,
 )
 from headgate.errors import Forbidden, HeadgateError, InvalidInput, NotFound
@@ -190,11 +191,13 @@ def _changed(updates: list[Update], old: CatalogEntity) -> CatalogEntity:
     check_settable(kind_of(old), properties_in(updates))
     comments = [one.new_comment or "" for one in updates if isinstance(one, UpdateComment)]
     names = [one.new_name for one in updates if isinstance(one, Rename)]
+    properties = changed_properties(old.properties, updates, {SEPARATOR})
+    check_purge_scope(properties)
     return msgspec.structs.replace(
         old,
         name=names[-1] if names else old.name,
         comment=comments[-1] if comments else old.comment,
-        properties=changed_properties(old.properties, updates, {SEPARATOR}),
+        properties=properties,
     )
 
 

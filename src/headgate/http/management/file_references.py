@@ -31,6 +31,7 @@ from headgate.limits import (
 from headgate.model.locations import Place, place_of
 from headgate.model.wire_names import unquote_segment
 from headgate.purge.enquiries import Enquiries
+from headgate.purge.reserved_files import reserved_files
 
 PATH = "/management/v1/metalakes/{metalake}/catalogs/{catalog}/references"
 
@@ -52,8 +53,9 @@ class ReferenceAnswer(msgspec.Struct, frozen=True, rename="kebab"):
     """Which of them are needed."""
 
     referred: list[str]
-    """Also what lies in places of other catalogs: that is theirs, needed or not. Where rights are
-    checked, all that lies outside of the catalog."""
+    """Also what lies in places of other catalogs, or in none of this one's: that is not this one's
+    to delete. And what lies in a location that is held by no table or view that is there, as that
+    of a purge that is not over."""
     is_known: bool
     """False: it takes longer to find out. Ask the same again."""
 
@@ -70,8 +72,12 @@ async def find_references(services: ReferenceServices, request: Request) -> Resp
     key = PointerKey(opened.realm.id, opened.pointer)
     own, others = await _own_first(opened, wanted.paths)
     found = await services.enquiries.elsewhere(key, own)
-    referred = [] if found is None else [*others, *found]
-    return json_response(200, ReferenceAnswer(referred, found is not None))
+    if found is None:
+        return json_response(200, ReferenceAnswer([], is_known=False))
+    now = await services.lake.open(call)  # to look at all catalogs may have taken long
+    kept = {*others, *found, *await reserved_files(now, own)}
+    referred = [path for path in wanted.paths if path in kept]
+    return json_response(200, ReferenceAnswer(referred, is_known=True))
 
 
 async def _own_first(opened: Opened, paths: Sequence[str]) -> tuple[list[str], list[str]]:

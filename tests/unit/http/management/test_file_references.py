@@ -11,6 +11,7 @@ import pytest
 
 from headgate.access.rules import READ_REFERENCES
 from headgate.catalog.lake import Lake
+from headgate.catalog.reservations import reserve
 from headgate.errors import HeadgateError, StorageUnavailable
 from headgate.http.management.file_references import (
     PATH,
@@ -41,6 +42,7 @@ class Needing(Referrers):
     def __init__(self) -> None:
         self.asked: list[tuple[PointerKey, list[str]]] = []
         self.is_down = False
+        self.is_needing = True
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -49,7 +51,7 @@ class Needing(Referrers):
         await self.gate.wait()
         if self.is_down:
             raise StorageUnavailable("it is down")
-        return Shared(list(paths))
+        return Shared(list(paths) if self.is_needing else [])
 
 
 class Program:
@@ -113,13 +115,53 @@ async def test_those_that_others_need_are_told_as_they_were_written(
 
 
 async def test_files_are_looked_for_wherever_they_lie(program: Program, world: World) -> None:
-    """A table may lie where its catalog has no place any more, and so may orphans."""
+    """A table may lie where its catalog has no place any more."""
     paths = ["/elsewhere/x", f"{world.warehouse}-too/x", "s3://bucket/x", "ftp://host/x", "x", ""]
 
     _, answer = await program.ask({"paths": paths})
 
     assert answer == {"referred": paths, "is-known": True}
     assert [asked for _, asked in program.needing.asked] == [paths]
+
+
+async def test_what_is_not_the_catalogs_to_delete_is_told(program: Program, world: World) -> None:
+    """Nobody needs any of these; but only what lies in its own locations are orphans of it."""
+    program.needing.is_needing = False
+    other = f"{world.folder}/other"
+    paths = ["/elsewhere/x", f"{other}/x", f"{world.warehouse}-too/x", "ftp://host/x", "x", ""]
+
+    _, answer = await program.ask({"paths": [*paths, f"{world.warehouse}/x"]})
+
+    assert answer == {"referred": paths, "is-known": True}
+
+
+async def test_what_lies_in_a_location_that_no_listing_shows_is_told(
+    program: Program, node: Node, world: World
+) -> None:
+    """That of a dropped table which is not purged yet, or of one that is about to be created; in
+    the location of a live table or view a file can be an orphan."""
+    program.needing.is_needing = False
+    made = {"live": await node.table("live"), "dropped": await node.table("dropped")}
+    view = await node.view("v")
+    folders = {name: one["metadata"]["location"] for name, one in made.items()}
+    folders["view"] = view["metadata"]["location"]
+    node.planner.gate.clear()
+    await node.delete("namespaces/a/tables/dropped?purgeRequested=true")
+    opened = await node.opened()
+    staged = f"{world.warehouse}/a/staged"
+    await node.kernel.realm(opened.realm.id).commit(
+        opened.pointer, lambda draft: reserve(draft, [staged], draft.new_id())
+    )
+    orphans = [f"{folders[name]}/data/x" for name in ("live", "view")]
+    hidden = [f"{folders['dropped']}/data/p=1/x", f"{folders['dropped']}/x", f"{staged}/x", staged]
+
+    _, answer = await program.ask({"paths": [*orphans, *hidden, f"{world.warehouse}/a/loose"]})
+
+    assert answer == {"referred": hidden, "is-known": True}
+    node.planner.gate.set()
+    await node.purges.idle()
+    _, answer = await program.ask({"paths": [*orphans, *hidden]})
+    assert answer == {"referred": hidden[2:], "is-known": True}
 
 
 async def test_very_many_files_at_once_are_refused(program: Program) -> None:

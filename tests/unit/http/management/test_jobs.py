@@ -7,7 +7,7 @@ from headgate.catalog.purging import begin_job
 from headgate.http.management.jobs import ROUTES
 from headgate.purge.job_states import State
 from headgate.purge.jobs import JobRow
-from headgate.purge.ledger import Failed
+from headgate.purge.ledger import Failed, LeftFiles
 from tests.unit.catalog.dropping import HOUR_MS, drop, loaded
 from tests.unit.catalog.lakes import CATALOG, METALAKE, Node
 from tests.unit.http.management.operators import Operator, dropped
@@ -38,6 +38,8 @@ async def test_a_job_tells_all_of_it(operator: Operator, node: Node) -> None:
         bytes=900,
         failed=1,
         ledger=(Failed("file:/x", "it is stuck"),),
+        left_outside=LeftFiles(2, ("file:/y",)),
+        unreferenced=LeftFiles(1, ("file:/z",)),
     )
     found = await write_row(node, int(job), row)
     shown = await operator.read(f"/{job}")
@@ -58,6 +60,8 @@ async def test_a_job_tells_all_of_it(operator: Operator, node: Node) -> None:
         "files-expected": 11,
         "files-failed": 1,
         "files-kept": 0,
+        "files-outside": 2,
+        "files-unreferenced": 1,
         "bytes-deleted": 900,
         "files-per-second": 4.5,
         "estimated-end-ms": None,
@@ -73,9 +77,12 @@ async def test_a_job_tells_all_of_it(operator: Operator, node: Node) -> None:
         "next-attempt-ms": None,
         "elapsed-ms": 3_000,
         "ledger": [{"path": "file:/x", "why": "it is stuck"}],
+        "outside": ["file:/y"],
+        "unreferenced": ["file:/z"],
     }
     [listed] = (await operator.read())["jobs"]
-    assert listed == {name: value for name, value in shown.items() if name != "ledger"}
+    long = {"ledger", "outside", "unreferenced"}
+    assert listed == {name: value for name, value in shown.items() if name not in long}
 
 
 async def test_jobs_are_listed_in_pages_and_chosen(operator: Operator, node: Node) -> None:
