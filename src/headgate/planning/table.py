@@ -102,7 +102,7 @@ def parse(metadata: bytes) -> Table:
     """A table from its metadata file. Raises BadMetadata if it cannot be understood."""
     try:
         return msgspec.json.decode(metadata, type=Table)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadMetadata("Cannot parse the table's metadata", why=str(error)) from error
 
 

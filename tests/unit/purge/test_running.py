@@ -255,7 +255,7 @@ async def test_tables_that_change_all_the_time_do_not_hold_up_a_purge_for_ever(
     """Each time that it begins anew it goes on for longer."""
     digests = itertools.count()
 
-    async def referring(_: Referrers, live: LiveJob, *, anew: bool = False) -> Referring:
+    async def referring(_: Referrers, live: LiveJob, **_how: bool) -> Referring:
         return Referring((Referrer(Surveyed("/b", ("/b",)), str(next(digests)).encode()),))
 
     async def slowly(_: Scripted, task: Task, fence: Path) -> AsyncGenerator[Progress]:
