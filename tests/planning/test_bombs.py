@@ -10,6 +10,7 @@ from pyiceberg.manifest import ManifestFile
 
 from headgate.errors import BadMetadata, HeadgateError, TooLarge
 from headgate.limits import (
+    AVRO_PATH_BYTES_MAX,
     AVRO_ROW_BYTES_MAX,
     AVRO_ROWS_MAX,
     AVRO_SCHEMA_BYTES_MAX,
@@ -18,7 +19,8 @@ from headgate.limits import (
 from headgate.planning import avro_blocks, avro_columns, manifests
 from headgate.planning.avro_blocks import Blocks
 from headgate.planning.manifests import entries, manifest_list
-from headgate.planning.table import Snapshot
+from headgate.planning.reachable import Walk
+from headgate.planning.table import Snapshot, parse
 from tests.planning.bombs import (
     ENTRIES,
     LIST_ROW_BYTES,
@@ -265,3 +267,35 @@ def test_the_bounds_are_wide_enough_for_entries_of_ten_thousand_columns(tmp_path
     assert len(found.file.lower_bounds) == len(columns)
     assert AVRO_ROWS_MAX >= 1_000_000
     assert ENTRIES["name"] == "manifest_entry"
+
+
+def test_a_path_is_only_so_long() -> None:
+    """Some thousand of them are kept at once."""
+    longest = sized(b"x" * AVRO_PATH_BYTES_MAX) + bytes(LIST_ROW_BYTES - 1)
+    longer = sized(b"x" * (AVRO_PATH_BYTES_MAX + 1)) + bytes(LIST_ROW_BYTES - 1)
+
+    assert paths(avro(LISTS, 1, longest)) == 1
+    with pytest.raises(ValueError, match="too many for a path"):
+        paths(avro(LISTS, 1, longer))
+
+
+@pytest.mark.parametrize("read", [parse, lambda data: Walk(data, OneFile(b""))])
+def test_metadata_has_only_so_many_parts(monkeypatch: pytest.MonkeyPatch, read: Any) -> None:
+    """Three bytes of a file may become an object of a hundred."""
+    monkeypatch.setattr("headgate.model.json_values.METADATA_PARTS_MAX", 100)
+    read(b'{"snapshots": [%s]}' % b",".join([b"{}"] * 101).replace(b"{}", b'{"snapshot-id":1}'))
+
+    with pytest.raises(TooLarge, match="it has 101 parts"):
+        read(b'{"snapshots": [%s]}' % b",".join([b"{}"] * 102))
+
+
+@pytest.mark.parametrize("read", [parse, lambda data: Walk(data, OneFile(b""))])
+@pytest.mark.parametrize(
+    "data",
+    [b'{"x":' * 1_000_000, b"[" * 1_000_000, b'{"properties": {"x": "\xff"}}'],
+    ids=["objects", "arrays", "letters"],
+)
+def test_metadata_that_is_no_metadata_is_refused(read: Any, data: bytes) -> None:
+    """However deep it is nested, and whatever letters it has."""
+    with pytest.raises(BadMetadata):
+        read(data)

@@ -7,6 +7,7 @@ import pytest
 
 from headgate.purge import referrers
 from headgate.purge.job_states import State
+from headgate.purge.jobs import JobTerms
 from tests.planning.bombs import spoil
 from tests.planning.tables import MetadataTable, data_file
 from tests.purge.machine import Machine, Site, files_of
@@ -109,3 +110,25 @@ async def test_a_table_of_another_schema_of_the_same_catalog_holds_up_nobody(sit
     row = await machine.row(job)
     assert (row.state, row.attempts, row.error) == (State.SUCCEEDED, 1, "")
     assert files_of(made) == set()
+
+
+@pytest.mark.parametrize("how", ["codec", "bomb", "deep"])
+async def test_a_dropped_table_that_cannot_be_read_ends_as_a_dead_letter(
+    site: Site, how: str
+) -> None:
+    """Each try counts, the reason is told to those who own it, and no other job waits for it."""
+    machine = await site.machine(JobTerms(max_attempts=1))
+    await machine.make("other")
+    listed = await neighbour(machine, site, "a", [])
+    spoil(listed, how)
+
+    job = await machine.drop("n")
+    await machine.work()
+    second = await machine.drop("other")
+    await machine.work()
+
+    row = await machine.row(job)
+    assert (row.state, row.attempts, row.deleted) == (State.DEAD_LETTER, 1, 0)
+    assert row.ledger[0].path == str(listed)
+    assert str(listed) in row.error
+    assert (await machine.row(second)).state == State.SUCCEEDED

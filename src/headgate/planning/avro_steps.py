@@ -12,6 +12,8 @@ from typing import Any
 
 from pyiceberg.avro.decoder import BinaryDecoder, new_decoder
 
+from headgate.limits import AVRO_PATH_BYTES_MAX
+
 Step = Callable[[BinaryDecoder, bytes], Any]
 """Moves a decoder over a value, and may return it. The bytes are the block that it lies in."""
 
@@ -31,8 +33,11 @@ def read_int(decoder: BinaryDecoder, _block: bytes) -> int:
 
 
 def read_text(decoder: BinaryDecoder, block: bytes) -> str:
-    """A text."""
-    return read_exactly(decoder, decode_int(decoder), block).decode()
+    """A text, which is a path or a name."""
+    size = decode_int(decoder)
+    if size > AVRO_PATH_BYTES_MAX:
+        raise ValueError(f"{size} bytes are too many for a path")
+    return read_exactly(decoder, size, block).decode()
 
 
 def skip_bytes(decoder: BinaryDecoder, block: bytes) -> None:

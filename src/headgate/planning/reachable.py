@@ -30,6 +30,7 @@ from headgate.limits import (
     WALK_BATCH_PATHS,
     WALK_SEEN_PATHS_MAX,
 )
+from headgate.model.json_values import check_parts
 from headgate.planning.avro_columns import Columns, columns
 from headgate.planning.files import OpenFiles
 
@@ -101,6 +102,7 @@ class Walk:
 
     def __init__(self, metadata: bytes, files: OpenFiles, *, goes_on: bool = False) -> None:
         """`goes_on`: also without what a store leads to that does not answer."""
+        check_parts(metadata, "the table's metadata")
         try:
             self._table = msgspec.json.decode(metadata, type=Leads)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

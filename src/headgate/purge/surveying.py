@@ -24,6 +24,7 @@ from headgate.errors import (
 )
 from headgate.limits import (
     REFERENCE_MANIFESTS_KNOWN_MAX,
+    REFERENCE_NOTED_CHARS_MAX,
     REFERENCE_UNREAD_MAX,
     WALK_SEEN_PATHS_MAX,
 )
@@ -64,6 +65,7 @@ class Survey:
         self._folders = Folders()
         self._noted_files: set[str] = set()
         """Files outside that metadata and lists name, whether they are there or not."""
+        self._noted_chars = 0
         self._leading: set[str] = set()
         """Manifests that lead outside."""
         self._manifests: dict[str, Folders] = {}
@@ -181,6 +183,9 @@ class Survey:
         outside, folders = self._sorted(paths)
         if outside:
             self._noted_files.update(outside)
+            self._noted_chars += sum(map(len, outside))
+            if self._noted_chars > REFERENCE_NOTED_CHARS_MAX:
+                raise TooLarge("A table is too large", why="its lists name too many files")
             self._folders |= folders
         return outside
 

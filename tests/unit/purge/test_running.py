@@ -11,7 +11,7 @@ from headgate.catalog.catalogs import alter_catalog
 from headgate.catalog.events import PurgeCompleted, PurgeFailed
 from headgate.catalog.purging import PURGED, PURGES, TASKS, LiveJob, PurgeTerms
 from headgate.catalog.undropping import undrop
-from headgate.errors import StorageUnavailable
+from headgate.errors import StorageUnavailable, WorkerEnded
 from headgate.model.locations import normalize
 from headgate.purge.deleter import Progress, Task
 from headgate.purge.finishing import decode_finished
@@ -190,7 +190,10 @@ async def test_leaves_that_are_gone_are_not_looked_for_again(
     assert [task.stage for task in purging.deleter.tasks] == [LEAVES, ROOTS, ROOTS]
 
 
-@pytest.mark.parametrize("error", [StorageUnavailable("it is away"), ValueError("a mistake")])
+@pytest.mark.parametrize(
+    "error",
+    [StorageUnavailable("it is away"), WorkerEnded("its child ended"), ValueError("a mistake")],
+)
 async def test_what_fails_too_often_waits_for_an_operator(
     world: World, node: Node, error: Exception
 ) -> None:

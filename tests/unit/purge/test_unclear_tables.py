@@ -161,3 +161,15 @@ def test_a_store_that_answers_again_is_no_doubt(tmp_path: Path) -> None:
             return super().read(location)
 
     assert shared_by([referrer], Shaky(tmp_path), asked) == Shared(asked)
+
+
+def test_lists_that_name_too_much_are_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one table names must not take the memory in which others are looked at."""
+    monkeypatch.setattr(surveying, "REFERENCE_NOTED_CHARS_MAX", 10)
+    table = DroppedTable(tmp_path).with_everything()
+
+    found = look(table, table.data)
+
+    assert "name too many files" in found.unclear
