@@ -190,10 +190,7 @@ async def test_leaves_that_are_gone_are_not_looked_for_again(
     assert [task.stage for task in purging.deleter.tasks] == [LEAVES, ROOTS, ROOTS]
 
 
-@pytest.mark.parametrize(
-    "error",
-    [StorageUnavailable("it is away"), WorkerEnded("its child ended"), ValueError("a mistake")],
-)
+@pytest.mark.parametrize("error", [StorageUnavailable("?"), WorkerEnded("!"), ValueError("a bug")])
 async def test_what_fails_too_often_waits_for_an_operator(
     world: World, node: Node, error: Exception
 ) -> None:
