@@ -50,7 +50,7 @@ def batches(walk: Walk, location: str) -> Iterator[Batch]:
         rest = (path for some in found() for path in some.paths if seen.is_new(path))
         while paths := list(islice(rest, WALK_BATCH_PATHS)):
             yield Batch(kind, paths)
-        for path, why, _ in walk.unread:
-            yield Batch(Kind.DAMAGED if why else Kind.MISSING, [path])
+        for one in walk.unread:
+            yield Batch(Kind.DAMAGED if one.why else Kind.MISSING, [one.path])
         walk.unread.clear()
     yield Batch(Kind.METADATA, [location])

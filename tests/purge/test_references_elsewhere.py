@@ -178,34 +178,6 @@ async def test_a_purge_touches_nothing_in_places_of_other_catalogs(site: Site) -
     assert files_of(made) == there
 
 
-async def test_a_disk_of_another_catalog_that_is_not_there_keeps_all_files(site: Site) -> None:
-    """Its tables may need them: the job waits, and goes on when the disk is back."""
-    machine = await site.machine()
-    made = await machine.make()
-    folder = await other_catalog(site, machine)
-    kept = data_of(made)[:2]
-    await register(machine, folder, taking_up(folder, kept))
-    there = files_of(made)
-    away = folder.with_name("away")
-    folder.rename(away)
-
-    job = await machine.drop()
-    await machine.work()
-    before = await machine.row(job)
-    left = files_of(made)
-    away.rename(folder)
-    await machine.steering.retry(job)
-    await machine.work()
-
-    assert (before.state, before.attempts, before.deleted) == (State.PENDING, 1, 0)
-    assert "it is not known which files" in before.error
-    assert str(folder / "b") in before.error
-    assert left == there
-    row = await machine.row(job)
-    assert (row.state, row.kept) == (State.SUCCEEDED, 2)
-    assert files_of(made) == set(kept)
-
-
 async def test_a_table_in_a_place_that_its_catalog_lost_still_counts(site: Site) -> None:
     """Nobody may put new tables there, but those that are there need their files."""
     machine = await site.machine()

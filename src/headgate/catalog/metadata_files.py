@@ -16,7 +16,9 @@ from headgate.limits import (
     GZIP_INLINE_BYTES_MAX,
     MEMO_BYTES_MAX,
     MEMO_COMPRESSED_BYTES_MAX,
+    METADATA_EXPANSION_MAX,
     METADATA_FILE_BYTES_MAX,
+    METADATA_UNPACKED_BYTES_MIN,
 )
 
 CODEC = "write.metadata.compression-codec"
@@ -114,19 +116,22 @@ def _zip(data: bytes) -> bytes:
 
 
 def _unzip(data: bytes) -> bytes:
-    """The content, refused if it is larger than any metadata file may be.
+    """The content, refused if it is larger than any metadata file may be, or than anybody packs
+    into so little.
 
     It grows in one place: parts that are put together in the end take its memory twice.
     """
     unzipper = zlib.decompressobj(wbits=31)
     content = BytesIO()
     rest = data
-    while not unzipper.eof and content.tell() <= METADATA_FILE_BYTES_MAX:
+    allowance = max(METADATA_UNPACKED_BYTES_MIN, METADATA_EXPANSION_MAX * len(data))
+    most = min(METADATA_FILE_BYTES_MAX, allowance)
+    while not unzipper.eof and content.tell() <= most:
         piece = unzipper.decompress(rest, UNZIPPED_AT_ONCE_BYTES)
         if not piece:
             break
         content.write(piece)
         rest = unzipper.unconsumed_tail
-    if not unzipper.eof or content.tell() > METADATA_FILE_BYTES_MAX:
+    if not unzipper.eof or content.tell() > most:
         raise EOFError("it is cut short, or too large")
     return content.getvalue()

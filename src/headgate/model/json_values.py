@@ -6,7 +6,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Raw
 
-from headgate.errors import BadMetadata, InvalidInput
+from headgate.errors import BadMetadata, InvalidInput, TooLarge
+from headgate.limits import METADATA_PARTS_MAX
 
 T = TypeVar("T")
 
@@ -53,6 +54,18 @@ def reason(broken: Exception) -> str:
         return "it is nested too deeply"
     text = str(broken)
     return text if text[1:2].isupper() else text[:1].lower() + text[1:]  # JSON stays JSON
+
+
+def check_parts(data: bytes, what: str) -> None:
+    """Refuse JSON of which more objects would be made than fit into memory. Commas are counted,
+    also those in texts: that takes no time."""
+    parts = data.count(b",")
+    if parts > METADATA_PARTS_MAX:
+        raise TooLarge(
+            f"Cannot parse {what}",
+            why=f"it has {parts:,} parts, and at most {METADATA_PARTS_MAX:,} are read",
+            fix="Expire snapshots of the table",
+        )
 
 
 def members(data: Json, what: str, error: type[InvalidInput] = BadMetadata) -> dict[str, Raw]:

@@ -107,7 +107,7 @@ def main() -> None:
     driver = Driver()
     jobs: dict[bytes, Job] = {b"check": driver.check, b"delete": driver.delete}
     with closing(driver):
-        live(jobs, is_over=lambda: driver.has_failed)
+        live(jobs, lambda: driver.has_failed, allowance=None)  # Java inherits what is set
 
 
 def _end() -> None:

@@ -4,65 +4,56 @@ A walk over all files of a table needs a path and a size of each entry, and most
 statistics. So what a schema says is turned into a list of steps once, and these jump over the rest.
 
 A file that is cut, or that has more in a block than its schema says, is an error and no shorter
-file. pyiceberg's decoder does not look where its data end: it would read on in memory that is not
-its own, or end the process. So each step that could lead it far away knows the end, and behind the
-end is room for the others.
+file.
 """
 
 import json
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from pyiceberg.avro.codecs import KNOWN_CODECS
 from pyiceberg.avro.decoder import BinaryDecoder, new_decoder
 
-from headgate.errors import Unsupported
-from headgate.limits import MANIFEST_SCHEMAS_KNOWN_MAX, WALK_BATCH_PATHS
+from headgate.errors import TooLarge
+from headgate.limits import (
+    AVRO_ROWS_MAX,
+    AVRO_SCHEMA_PARTS_MAX,
+    MANIFEST_SCHEMAS_KNOWN_MAX,
+    WALK_BATCH_PATHS,
+)
+from headgate.planning.avro_blocks import Block, Blocks, check_schema
+from headgate.planning.avro_steps import (
+    BYTES,
+    NUMBER,
+    OTHER,
+    ROOM,
+    Step,
+    array,
+    fixed,
+    read_int,
+    read_text,
+    record,
+    skip_bytes,
+    union,
+)
 
-Step = Callable[[BinaryDecoder, int], Any]
-"""Moves a decoder over a value, and may return it. The number is where the data end."""
 Type = Any
 """A type of a schema: its name, an object, or a list of those in a union."""
 Columns = list[list[Any]]
 
-MAGIC = b"Obj\x01"
-SYNC_BYTES = 16
-BLOCK_BYTES_MIN = 2 + SYNC_BYTES
-NUMBERS_MAX = 1_000  # that are read at once
-ROOM = bytes(NUMBERS_MAX + 3_000)  # zeros are numbers of one byte each
-
-Decoder = type(new_decoder(b""))  # pyiceberg's in C, or in Python where that is not built
-decode_int, jump = Decoder.read_int, Decoder.skip
-
-NUMBER, BYTES, OTHER = "nb?"
 LETTERS = {"int": NUMBER, "long": NUMBER, "bytes": BYTES, "string": BYTES}
 
 
-def columns(data: bytes, *fields: int) -> Iterator[Columns]:
+def columns(data: bytes, *fields: int, rows_max: int = AVRO_ROWS_MAX) -> Iterator[Columns]:
     """The columns of these ids, some rows at a time. The first one has to be there; None stands for
     values of others that are not. A file that cannot be read is an error of some kind."""
-    decoder, end = new_decoder(data), len(data)
-    header, sync = _header(decoder, end)
-    name = header.get("avro.codec", b"null").decode()
-    if name not in KNOWN_CODECS:
-        raise Unsupported(f"Avro's codec {name[:40]!r} is not known")
-    codec = KNOWN_CODECS[name]
-    row = _row(header["avro.schema"], fields)
+    blocks = Blocks(data, rows_max)
+    row = _row(blocks.schema, fields)
     rows = Rows(row, fields)
-    while decoder.tell() < end:
-        if end - decoder.tell() < BLOCK_BYTES_MIN:
-            raise EOFError("it ends in the middle of a block")
-        count, size = decoder.read_int(), decoder.read_int()
-        block = _read(decoder, size, end)
-        if codec is not None:
-            block = codec.decompress(block)
-        rows.read(new_decoder(block + ROOM), count, len(block))
-        if _read(decoder, SYNC_BYTES, end) != sync:
-            raise ValueError("a block does not end where it should")
-        if len(rows.columns[0]) >= WALK_BATCH_PATHS:
+    for block in blocks:
+        for _ in rows.read(block):
             yield rows.columns
-            rows = Rows(row, fields)
+            rows.begin()
     if rows.columns[0]:
         yield rows.columns
 
@@ -90,24 +81,37 @@ class Rows:
     def __init__(self, row: Row, fields: tuple[int, ...]) -> None:
         self.columns: Columns = [[] for _ in fields]
         self._row = row
-        self._wanted = [
-            (skips, read, self.columns[column].append) for skips, read, column in row.wanted
-        ]
 
-    def read(self, decoder: BinaryDecoder, count: int, end: int) -> None:
-        """Take in a block."""
-        wanted, rest = self._wanted, self._row.rest
+    def begin(self) -> None:
+        """Let others have what was read so far."""
+        self.columns = [[] for _ in self.columns]
+
+    def read(self, block: Block) -> Iterator[None]:
+        """Take in a block, with a pause whenever enough is read."""
+        decoder, end, left = new_decoder(block.data + ROOM), len(block.data), block.rows
+        while left:
+            some = min(left, max(WALK_BATCH_PATHS - len(self.columns[0]), 1))
+            self._read_some(decoder, some, block.data)
+            left -= some
+            if not left and decoder.tell() != end:
+                break
+            if len(self.columns[0]) >= WALK_BATCH_PATHS:
+                yield
+        if decoder.tell() != end:
+            raise ValueError("a block has more or less in it than its schema says")
+
+    def _read_some(self, decoder: BinaryDecoder, count: int, block: bytes) -> None:
+        wanted = [(skips, read, self.columns[to].append) for skips, read, to in self._row.wanted]
+        rest, end = self._row.rest, len(block)
         for _ in range(count):
             for skips, read, add in wanted:
                 for skip in skips:
-                    skip(decoder, end)
-                add(read(decoder, end))
+                    skip(decoder, block)
+                add(read(decoder, block))
             for skip in rest:
-                skip(decoder, end)
+                skip(decoder, block)
             if decoder.tell() > end:
-                break
-        if decoder.tell() != end:
-            raise ValueError("a block has more or less in it than its schema says")
+                raise EOFError("a row has no end")
         for column in self._row.absent:
             self.columns[column] += [None] * count
 
@@ -115,6 +119,7 @@ class Rows:
 @lru_cache(MANIFEST_SCHEMAS_KNOWN_MAX)
 def _row(schema: bytes, fields: tuple[int, ...]) -> Row:
     """Worked out once: files of one table have one schema."""
+    check_schema(schema)
     return Schema(fields).row(json.loads(schema))
 
 
@@ -123,7 +128,8 @@ class Schema:
 
     def __init__(self, fields: tuple[int, ...]) -> None:
         self._fields = fields
-        self._named: dict[str, Step] = {}
+        self._named: dict[str, tuple[Step, int]] = {}
+        self._parts = 0
 
     def row(self, schema: Type) -> Row:
         """The steps over a record and all records in it."""
@@ -151,76 +157,48 @@ class Schema:
         if isinstance(schema, list):
             return _union(schema, self.skip)
         if isinstance(schema, str):
-            return SKIPS.get(schema) or self._named[schema]
+            step, parts = (SKIPS[schema], 1) if schema in SKIPS else self._named[schema]
+            self._count(parts)
+            return step
+        before = self._parts
         step = self._skip_nested(schema)
         if "name" in schema:
-            self._named[schema["name"]] = step
+            self._named[schema["name"]] = step, self._parts - before
         return step
+
+    def _count(self, parts: int) -> None:
+        """Types that name each other can be many more than the schema is long."""
+        self._parts += parts
+        if self._parts > AVRO_SCHEMA_PARTS_MAX:
+            raise TooLarge(
+                "The schema of an Avro file is too large",
+                why=f"a row has more than {AVRO_SCHEMA_PARTS_MAX:,} parts",
+            )
 
     def _skip_nested(self, schema: dict[str, Any]) -> Step:
         kind = schema["type"]
+        self._count(1)
         if kind == "record":
-            return _record([self.skip(field["type"]) for field in schema["fields"]])
+            return record([self.skip(field["type"]) for field in schema["fields"]])
         if kind == "array":
-            return _array(self.skip(schema["items"]), _shape(schema["items"]))
+            return array(self.skip(schema["items"]), _shape(schema["items"]))
         if kind == "map":
-            return _array(_record([skip_bytes, self.skip(schema["values"])]), OTHER)
+            return array(record([skip_bytes, self.skip(schema["values"])]), OTHER)
         if kind == "fixed":
-            return partial(_skip_fixed, schema["size"])
+            return fixed(schema["size"])
         return read_int if kind == "enum" else self.skip(kind)
 
 
-def read_int(decoder: BinaryDecoder, _end: int) -> int:
-    """A whole number."""
-    return decode_int(decoder)
-
-
-def read_text(decoder: BinaryDecoder, end: int) -> str:
-    """A text."""
-    return _read(decoder, decode_int(decoder), end).decode()
-
-
-def skip_bytes(decoder: BinaryDecoder, end: int) -> None:
-    """Jump over bytes or a text."""
-    _skip_fixed(decode_int(decoder), decoder, end)
-
-
-def _skip_fixed(size: int, decoder: BinaryDecoder, end: int) -> None:
-    if not 0 <= size <= end - decoder.tell():
-        raise EOFError(f"{size} bytes are not there")
-    jump(decoder, size)
-
-
-def _read(decoder: BinaryDecoder, size: int, end: int) -> bytes:
-    if not 0 <= size <= end - decoder.tell():
-        raise EOFError(f"{size} bytes are not there")
-    return decoder.read(size)
-
-
 SKIPS: dict[str, Step] = {
-    "boolean": partial(_skip_fixed, 1),
+    "boolean": fixed(1),
     "int": read_int,
     "long": read_int,
-    "float": partial(_skip_fixed, 4),
-    "double": partial(_skip_fixed, 8),
+    "float": fixed(4),
+    "double": fixed(8),
     "bytes": skip_bytes,
     "string": skip_bytes,
 }
 READS: dict[str, Step] = {"int": read_int, "long": read_int, "string": read_text}
-
-
-def _header(decoder: BinaryDecoder, end: int) -> tuple[dict[str, bytes], bytes]:
-    """What a file says of itself, and the mark at the end of its blocks."""
-    if _read(decoder, len(MAGIC), end) != MAGIC:
-        raise ValueError("it does not begin as an Avro file does")
-    found: dict[str, bytes] = {}
-    while count := decode_int(decoder):
-        if count < 0:
-            decode_int(decoder)  # their size
-        for _ in range(abs(count)):
-            name = read_text(decoder, end)
-            found[name] = _read(decoder, decode_int(decoder), end)
-    return found, _read(decoder, SYNC_BYTES, end)
 
 
 def _flat(schema: Type) -> Iterator[tuple[int, Type]]:
@@ -235,56 +213,7 @@ def _flat(schema: Type) -> Iterator[tuple[int, Type]]:
 
 def _union(schemas: list[Type], step_of: Callable[[Type], Step]) -> Step:
     steps = {number: step_of(schema) for number, schema in enumerate(schemas) if schema != "null"}
-    null = schemas.index("null") if "null" in schemas else -1
-
-    def step(decoder: BinaryDecoder, end: int) -> object:
-        branch = decode_int(decoder)
-        return None if branch == null else steps[branch](decoder, end)
-
-    return step
-
-
-def _record(steps: list[Step]) -> Step:
-    def step(decoder: BinaryDecoder, end: int) -> None:
-        for one in steps:
-            one(decoder, end)
-
-    return step
-
-
-def _array(item: Step, shape: str) -> Step:
-    """Items of numbers, or of a number and bytes, as statistics of columns are, take less time."""
-    numbers = len(shape) if not shape.strip(NUMBER) else 0
-
-    def step(decoder: BinaryDecoder, end: int) -> None:
-        while count := decode_int(decoder):
-            if count < 0:  # their size follows
-                skip_bytes(decoder, end)
-            elif numbers and count * numbers <= NUMBERS_MAX:
-                decoder.read_ints(count * numbers)
-            elif shape == NUMBER + BYTES:
-                _skip_pairs(count, decoder, end)
-            else:
-                _skip_each(item, count, decoder, end)
-            if decoder.tell() > end:
-                raise EOFError("an array has no end")
-
-    return step
-
-
-def _skip_each(item: Step, count: int, decoder: BinaryDecoder, end: int) -> None:
-    for _ in range(count):
-        item(decoder, end)
-        if decoder.tell() > end:
-            break
-
-
-def _skip_pairs(count: int, decoder: BinaryDecoder, end: int) -> None:
-    for _ in range(count):
-        _, size = decoder.read_ints(2)
-        if not 0 <= size <= end - decoder.tell():
-            raise EOFError(f"{size} bytes are not there")
-        jump(decoder, size)
+    return union(steps, schemas.index("null") if "null" in schemas else None)
 
 
 def _shape(schema: Type) -> str:

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import tee
-from typing import Literal, TypeVar
+from typing import Any, Literal
 
-from pyiceberg.avro.decoder import new_decoder
-from pyiceberg.avro.file import META_SCHEMA, AvroFile, AvroFileHeader
-from pyiceberg.avro.reader import Reader
-from pyiceberg.avro.resolver import construct_reader, resolve_reader
+from pyiceberg.avro.resolver import resolve_reader
 from pyiceberg.io import InputFile, InputStream
 from pyiceberg.manifest import (
     MANIFEST_ENTRY_SCHEMAS,
@@ -26,11 +23,17 @@ from pyiceberg.manifest import (
     ManifestFile,
     PartitionFieldSummary,
 )
-from pyiceberg.typedef import StructProtocol
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from headgate.errors import BadMetadata, HeadgateError
-from headgate.limits import MANIFEST_LISTS_KNOWN_MAX, MANIFEST_SCHEMAS_KNOWN_MAX
+from headgate.limits import (
+    MANIFEST_LIST_PARTS_MAX,
+    MANIFEST_LISTS_KNOWN_MAX,
+    MANIFEST_SCHEMAS_KNOWN_MAX,
+    MANIFESTS_LISTED_MAX,
+)
+from headgate.planning.avro_blocks import Blocks, check_schema, too_large
+from headgate.planning.avro_rows import WholeReader
 from headgate.planning.files import OpenFiles
 from headgate.planning.files import read_ahead as files_read_ahead
 from headgate.planning.table import Snapshot
@@ -41,10 +44,6 @@ FORMAT: Literal[3] = (
 # Positions of the fields that pyiceberg's DataFile has no names for.
 FILE_FORMAT = 2
 FIRST_ROW_ID, REFERENCED_DATA_FILE, CONTENT_OFFSET, CONTENT_SIZE = 16, 17, 18, 19
-
-HEADER = construct_reader(META_SCHEMA, {-1: AvroFileHeader})
-
-Row = TypeVar("Row", bound=StructProtocol)
 
 
 class Loaded(InputFile):
@@ -89,7 +88,14 @@ def manifest_list(files: OpenFiles, snapshot: Snapshot) -> list[ManifestFile]:
 def _parsed_list(path: str, data: bytes) -> list[ManifestFile]:
     """Remembered, because every plan task of a large table reads the same list again."""
     with _understood("manifest list", path):
-        return list(Rows[ManifestFile](path, data, Kind.MANIFESTS))
+        found: list[ManifestFile] = []
+        parts = 0
+        for row in _rows(Blocks(data, MANIFESTS_LISTED_MAX), Kind.MANIFESTS):
+            found.append(row)
+            parts += 1 + len(row.partitions or ())
+            if parts > MANIFEST_LIST_PARTS_MAX:
+                raise too_large(f"it has more than {MANIFEST_LIST_PARTS_MAX:,} manifests and parts")
+        return found
 
 
 def read_ahead(
@@ -106,22 +112,11 @@ def entries(manifest: ManifestFile, data: bytes) -> Iterator[Entry]:
     path = manifest.manifest_path
     with _understood("manifest", path):
         next_row_id = manifest[-1]
-        for row in Rows[ManifestEntry](path, data, Kind.ENTRIES):
+        for row in _rows(Blocks(data), Kind.ENTRIES):
             entry = _inherit(row, manifest)
             if entry.live and entry.file.content == DataFileContent.DATA:
                 next_row_id = _number_rows(entry.file, next_row_id)
             yield entry
-
-
-class Rows(AvroFile[Row]):
-    """The rows of an Avro file. Files of one table have one schema, so what follows from a schema
-    is worked out once: it takes longer than to read a small manifest."""
-
-    def __init__(self, path: str, data: bytes, kind: "Kind") -> None:
-        super().__init__(Loaded(path, data))
-        self.decoder = new_decoder(data)
-        self.header = HEADER.read(self.decoder)
-        self.reader = _resolved(self.header.meta["avro.schema"], kind)
 
 
 class Kind(Enum):
@@ -131,22 +126,32 @@ class Kind(Enum):
     ENTRIES = 2
 
 
+def _rows(blocks: Blocks, kind: Kind) -> Iterator[Any]:
+    """The rows of a file."""
+    return _reader(blocks.schema, kind).rows(blocks)
+
+
 @lru_cache(MANIFEST_SCHEMAS_KNOWN_MAX)
-def _resolved(schema: str, kind: Kind) -> Reader:
+def _reader(schema: bytes, kind: Kind) -> WholeReader[Any]:
+    """Files of one table have one schema, so what follows from a schema is worked out once: it
+    takes longer than to read a small manifest."""
+    check_schema(schema)
     written = AvroSchemaConversion().avro_to_iceberg(json.loads(schema))
     if kind == Kind.MANIFESTS:
-        return resolve_reader(
+        reader = resolve_reader(
             written,
             MANIFEST_LIST_FILE_SCHEMAS[FORMAT],
             read_types={-1: ManifestFile, 508: PartitionFieldSummary},
             read_enums={517: ManifestContent},
         )
-    return resolve_reader(
-        written,
-        MANIFEST_ENTRY_SCHEMAS[FORMAT],
-        read_types={-1: ManifestEntry, 2: DataFile},
-        read_enums={0: ManifestEntryStatus, 134: DataFileContent},
-    )
+    else:
+        reader = resolve_reader(
+            written,
+            MANIFEST_ENTRY_SCHEMAS[FORMAT],
+            read_types={-1: ManifestEntry, 2: DataFile},
+            read_enums={0: ManifestEntryStatus, 134: DataFileContent},
+        )
+    return WholeReader(reader)
 
 
 def _inherit(row: ManifestEntry, manifest: ManifestFile) -> Entry:
@@ -175,7 +180,7 @@ def _listed(files: OpenFiles, snapshot: Snapshot, path: str) -> ManifestFile:
     """A manifest of a snapshot that has no manifest list: only its own header knows its spec."""
     data = files.read(path)
     with _understood("manifest", path):
-        meta = Rows[ManifestEntry](path, data, Kind.ENTRIES).header.meta
+        meta = Blocks(data).header
         return ManifestFile.from_args(
             FORMAT,
             manifest_path=path,

@@ -19,15 +19,18 @@ from headgate.errors import (
     Forbidden,
     HeadgateError,
     InvalidInput,
+    StorageUnavailable,
     TooLarge,
     Unsupported,
 )
 from headgate.limits import (
+    MANIFESTS_LISTED_MAX,
     PLANNING_READS_AHEAD,
     WALK_AHEAD_BYTES_MAX,
     WALK_BATCH_PATHS,
     WALK_SEEN_PATHS_MAX,
 )
+from headgate.model.json_values import check_parts
 from headgate.planning.avro_columns import Columns, columns
 from headgate.planning.files import OpenFiles
 
@@ -81,6 +84,8 @@ class Unread(NamedTuple):
     """Empty if it is missing."""
     only_here: bool = False
     """Other programs may read it: it is only that this one cannot."""
+    is_away: bool = False
+    """Its storage did not answer."""
 
 
 class Listed(NamedTuple):
@@ -95,12 +100,15 @@ class Walk:
     """A walk over a table's files. Manifest lists are read as often as something is asked for, so
     that little is remembered."""
 
-    def __init__(self, metadata: bytes, files: OpenFiles) -> None:
+    def __init__(self, metadata: bytes, files: OpenFiles, *, goes_on: bool = False) -> None:
+        """`goes_on`: also without what a store leads to that does not answer."""
+        check_parts(metadata, "the table's metadata")
         try:
             self._table = msgspec.json.decode(metadata, type=Leads)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise BadMetadata("Cannot parse the table's metadata", why=str(error)) from error
         self._files = files
+        self._goes_on = goes_on
         self.unread: list[Unread] = []
         """What could not be followed; whoever walks may take it away."""
         self.listed = 0
@@ -168,7 +176,8 @@ class Walk:
         self.listed = 0
         for one, read in _read_ahead(self._files, self._lists()):
             with self._followed("manifest list", one.path):
-                for some in columns(read(), MANIFEST_PATH, MANIFEST_LENGTH, *COUNTS):
+                fields = MANIFEST_PATH, MANIFEST_LENGTH, *COUNTS
+                for some in columns(read(), *fields, rows_max=MANIFESTS_LISTED_MAX):
                     new = [found for found in _listed(some) if seen.is_new(found.path)]
                     self.listed += sum(found.files for found in new)
                     yield from new
@@ -194,6 +203,10 @@ class Walk:
         except (FileMissing, Forbidden, InvalidInput) as error:
             is_missing = isinstance(error, FileMissing) and not error.why
             self.unread.append(Unread(path, "" if is_missing else error.why or error.what))
+        except StorageUnavailable as error:
+            if not self._goes_on:
+                raise
+            self.unread.append(Unread(path, f"{error}", only_here=True, is_away=True))
         except (HeadgateError, GeneratorExit):
             raise
         except Exception as error:  # noqa: BLE001  whatever a decoder makes of rubbish

@@ -12,6 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, PrimitiveType
 
 from headgate.errors import BadMetadata
+from headgate.model.json_values import check_parts
 
 TypeJson = Any
 """A name, or an object for a nested type."""
@@ -100,9 +101,10 @@ class Table(msgspec.Struct, rename="kebab", dict=True):
 
 def parse(metadata: bytes) -> Table:
     """A table from its metadata file. Raises BadMetadata if it cannot be understood."""
+    check_parts(metadata, "the table's metadata")
     try:
         return msgspec.json.decode(metadata, type=Table)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadMetadata("Cannot parse the table's metadata", why=str(error)) from error
 
 

@@ -58,8 +58,9 @@ class Enquiries:
             task.exception()  # whoever waits is told; if nobody does, it is not to be logged
 
     async def _answer(self, own: PointerKey, paths: tuple[str, ...]) -> list[str]:
-        for _ in range(STALE_MAX):
-            shared = await self._referrers.elsewhere(own, paths)
+        for number in range(STALE_MAX):
+            is_lenient = number == STALE_MAX - 1  # nobody stops others by changing without end
+            shared = await self._referrers.elsewhere(own, paths, is_lenient=is_lenient)
             if not shared.is_stale:
                 return shared.paths
         raise StorageUnavailable(

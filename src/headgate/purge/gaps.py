@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
-from headgate.errors import Forbidden, InvalidInput
+from headgate.errors import Forbidden, InvalidInput, StorageUnavailable
 from headgate.limits import REFERENCE_GAPS_MAX, REFERENCE_GAPS_TABLES_MAX
 from headgate.purge.surveyor import Outside, Surveyed
 
@@ -57,7 +57,7 @@ def as_before(table: Surveyed, files: Files) -> Outside | None:
     known = _known.get(table)
     if known is None:
         return None
-    with suppress(Forbidden, InvalidInput):  # nobody knows before it is read
+    with suppress(Forbidden, InvalidInput, StorageUnavailable):  # nobody knows before it is read
         if files.all_missing(known.paths):
             check_stores(table, known.paths, files)
             return known.outside

@@ -12,6 +12,8 @@ from headgate.catalog.purging import PURGE, can_come_back, decode_job, is_job
 from headgate.catalog.stored_names import NAMES
 from headgate.catalog.walks import unhurried
 from headgate.kernel.index import HeadView
+from headgate.model.names import Levels
+from headgate.purge.schemas import tables_of
 from headgate.purge.surveyor import Outside, Referrer, Surveyed
 
 
@@ -24,8 +26,13 @@ class Outsider(NamedTuple):
     """When it is to be read once more, by the stopwatch."""
 
     @property
-    def referrer(self) -> Referrer:
-        return Referrer(self.table, self.outside.digest)
+    def is_whole(self) -> bool:
+        """Whether all of it could be read, or is gone for good."""
+        return not self.outside.unclear
+
+    def referrer(self, *, holds_up: bool = False, is_checked: bool = True) -> Referrer:
+        """As it is asked which files it refers to."""
+        return Referrer(self.table, self.outside.digest, holds_up, holds_up or is_checked)
 
 
 class Changes(NamedTuple):
@@ -62,6 +69,8 @@ class Known:
         self.settled = 0
         """The last head of which all is known."""
         self.learning = asyncio.Lock()
+        self._schema: tuple[int, Levels, set[int]] = (0, (), set())
+        """The tables of the schema that was asked about last, under a head."""
 
     @property
     def referring(self) -> list[Outsider]:
@@ -96,13 +105,30 @@ class Known:
         """Take over what a table refers to."""
         self.unknown.discard(object)
         self.doubted.discard(object)
-        if one.outside.is_nothing and not one.outside.unread:
+        if one.outside.is_nothing and not one.outside.unread and one.is_whole:
             self.plain.add(object)
             self.outsiders.pop(object, None)
         else:
             self.plain.discard(object)
             self.outsiders[object] = one
             self.again = min(self.again, one.again)
+
+    async def in_schema(self, schema: Levels) -> list[Outsider]:
+        """Those of one schema."""
+        if self.head is None or not self.outsiders:
+            return []
+        if self._schema[:2] != (self.head.id, schema):
+            self._schema = self.head.id, schema, await tables_of(self.head, schema)
+        there = self._schema[2]
+        return [one for object, one in self.outsiders.items() if object in there]
+
+    def read_again(self, tables: Iterable[Surveyed]) -> None:
+        """Read these once more with the next look."""
+        again = set(tables)
+        for object, one in self.outsiders.items():
+            if one.table in again:
+                self.outsiders[object] = one._replace(again=0.0)
+                self.again = 0.0
 
     def forget_unread(self, own: Roots, below: Roots, now: float) -> None:
         """Those that are to be read once more are not known: as it is time, or it is elsewhere that

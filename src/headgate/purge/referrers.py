@@ -7,7 +7,8 @@ the tables that changed since the last one in this process, and the first one co
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
@@ -25,15 +26,17 @@ from headgate.kernel.realms import is_dropped
 from headgate.kernel.records import PointerKey
 from headgate.limits import FETCH_IDS_MAX, PATHS_PER_TURN, REFERENCE_COMMITS_MAX
 from headgate.model.locations import index_key, is_within
-from headgate.purge.folders import parent_of
+from headgate.purge.holdings import Places, Store
 from headgate.purge.neighbours import Neighbours
 from headgate.purge.outsiders import Known, Outsider, all_tables, changes_between
-from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
+from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed, not_known
 
 LOOKS_MAX = 10
 """At all catalogs in a row, as something changes all the time."""
 MOMENT_SECONDS = 1.0
 """That the last of them takes: tables do not move on so soon."""
+AWAY_PAUSES_SECONDS = (0.5, 2.0)
+"""Before tables are read once more whose storage did not answer."""
 UNREAD_SECONDS = 60.0
 """Then what was gone or damaged is looked for again: somebody may have restored it."""
 
@@ -60,47 +63,11 @@ class Referring(NamedTuple):
     tables: tuple[Referrer, ...] = ()
     roots: Roots = ()
     """Below which lies what leads to these files."""
+    is_lenient: bool = False
+    """Tables of other schemas may be other than they were."""
 
 
 NOBODY = Referring()
-
-
-class Places:
-    """Where the files of all catalogs may lie, each given by its head."""
-
-    def __init__(self, places: Mapping[PointerKey, Roots]) -> None:
-        self.of_catalogs = places
-        self.roots = tuple(sorted({root for roots in places.values() for root in roots}))
-        self._holders = {index_key(root): key for key, roots in places.items() for root in roots}
-
-    def with_those_of(self, tables: Iterable[Surveyed]) -> Roots:
-        """Besides, those that these tables have although their catalogs lost them."""
-        return (*self.roots, *sorted({place for table in tables for place in table.lost}))
-
-    def holder(self, location: str) -> PointerKey | None:
-        """The catalog that a location is of."""
-        try:
-            key = index_key(location)
-        except InvalidInput:  # no location at all
-            return None
-        while key and key not in self._holders:
-            key = parent_of(key)
-        return self._holders.get(key)
-
-
-class Store(NamedTuple):
-    """All catalogs at a moment."""
-
-    heads: dict[PointerKey, int]
-    """Of those whose tables count."""
-    known: dict[PointerKey, Known]
-    """What is known of them, which others add to."""
-    places: Places
-
-    def is_known(self, key: PointerKey, now: float) -> bool:
-        """Whether all is known of a catalog."""
-        own = self.places.of_catalogs.get(key, ())
-        return self.known[key].is_all(self.heads[key], own, self.places.roots, now)
 
 
 class Referrers:
@@ -118,21 +85,48 @@ class Referrers:
         self._placed: dict[PointerKey, Roots] = {}
         self._places = Places({})
 
-    async def to_places(self, live: LiveJob, *, anew: bool = False) -> Referring:
+    async def to_places(
+        self, live: LiveJob, *, anew: bool = False, is_lenient: bool = False
+    ) -> Referring:
         """Those that may refer to files in the places of a dropped table. `anew` reads what could
-        not be read, however short ago that was; who asks meanwhile takes that over."""
+        not be read, however short ago that was; who asks meanwhile takes that over.
+
+        StorageUnavailable if a table of its schema cannot be read. What cannot be read of others
+        is passed over: no tenant holds up another. `is_lenient`: nor by changing all the time.
+        """
         places = tuple(map(index_key, live.job.reserved))
         found, known = await self._outsiders(live.head, anew=anew)
-        tables = tuple(one.referrer for one in found if one.outside.touches(places))
-        if not tables:
-            return NOBODY
-        return Referring(tables, known.with_those_of(one.table for one in tables))
+        near = await self._near(live)
+        tables = tuple(
+            one.referrer(holds_up=one.table in near, is_checked=not is_lenient)
+            for one in found
+            if one.outside.touches(places)
+        )
+        roots = known.with_those_of(one.table for one in tables) if tables else ()
+        return Referring(tables, roots, is_lenient)
 
-    async def shared(self, live: LiveJob, paths: Sequence[str]) -> Shared:
+    async def shared(
+        self, live: LiveJob, paths: Sequence[str], *, is_lenient: bool = False
+    ) -> Shared:
         """Those of these files of a dropped table, outside of its places, that others refer to."""
-        return await self._shared(*await self._outsiders(live.head), paths)
+        found, places = await self._outsiders(live.head)
+        near = await self._near(live)
+        return await self._shared(found, places, paths, near, is_lenient=is_lenient)
 
-    async def elsewhere(self, own: PointerKey, paths: Sequence[str]) -> Shared:
+    async def _near(self, live: LiveJob) -> set[Surveyed]:
+        """The tables of the schema of a dropped one that refer to something outside;
+        StorageUnavailable if it is not known to what."""
+        known = self._known.get(live.head)
+        found = [] if known is None else await known.in_schema(live.job.table.namespace)
+        unclear = [one for one in found if not one.is_whole]
+        if known is not None and unclear:
+            known.read_again(one.table for one in unclear)
+            raise not_known(unclear[0].table, unclear[0].outside.unclear)
+        return {one.table for one in found}
+
+    async def elsewhere(
+        self, own: PointerKey, paths: Sequence[str], *, is_lenient: bool = False
+    ) -> Shared:
         """Those of these files that other catalogs need than the one with this head: what lies in
         their places is theirs, needed or not."""
         found, places = await self._outsiders(own, besides=True, anew=True)
@@ -142,7 +136,7 @@ class Referrers:
             (rest if places.holder(path) in {own, None} else theirs).append(path)
             if not number % PATHS_PER_TURN:
                 await asyncio.sleep(0)  # others have their turn
-        shared = await self._shared(found, places, rest)
+        shared = await self._shared(found, places, rest, is_lenient=is_lenient)
         return msgspec.structs.replace(shared, paths=[*theirs, *shared.paths])
 
     def doubt(self, referrers: Sequence[Referrer]) -> None:
@@ -151,14 +145,24 @@ class Referrers:
             known.doubt(referrers)
 
     async def _shared(
-        self, outsiders: Iterable[Outsider], places: Places, paths: Sequence[str]
+        self,
+        outsiders: Iterable[Outsider],
+        places: Places,
+        paths: Sequence[str],
+        near: AbstractSet[Surveyed] = frozenset(),
+        *,
+        is_lenient: bool,
     ) -> Shared:
         others = list(outsiders)
         folders: set[bytes] = set()
         for start in range(0, len(paths) if others else 0, PATHS_PER_TURN):
             folders.update(map(_folder_of, paths[start : start + PATHS_PER_TURN]))
             await asyncio.sleep(0)  # others have their turn
-        found = [one.referrer for one in others if one.outside.lies_in(folders)]
+        found = [
+            one.referrer(holds_up=one.table in near, is_checked=not is_lenient)
+            for one in others
+            if one.outside.lies_in(folders)
+        ]
         if not found:
             return Shared()
         roots = places.with_those_of(one.table for one in found)
@@ -287,9 +291,12 @@ class Referrers:
             found = await self._surveyed(entities, asked, places.with_those_of(asked))
             for object, (table, outside) in zip(some, found, strict=True):
                 gaps.update(outside.unread)
-                if outside.unread and object not in known.outsiders:
+                is_whole = not (outside.unread or outside.unclear)
+                if not is_whole and object not in known.outsiders:
                     _complain(table, outside)
-                until = again if outside.unread else float("inf")
+                # What holds up nobody is not read for each of those who look anew.
+                later = UNREAD_SECONDS if outside.unclear else 0.0
+                until = float("inf") if is_whole else again + later
                 sure = msgspec.structs.replace(table, is_doubted=False)
                 known.learn(object, Outsider(sure, outside, until))
         return gaps
@@ -299,7 +306,7 @@ class Referrers:
     ) -> list[tuple[Surveyed, Outside]]:
         """Tables, with what they refer to. Where the database has what a metadata file said,
         clients are served from there: it counts also if the file is gone or damaged."""
-        found = list(zip(asked, await self._surveyor.survey(asked, roots), strict=True))
+        found = list(zip(asked, await self._patiently(asked, roots), strict=True))
         told: dict[int, Surveyed] = {}
         for number, (table, outside) in enumerate(found):
             known = entities[number].metadata
@@ -309,6 +316,20 @@ class Referrers:
             anew = await self._surveyor.survey([*told.values()], roots)
             for number, outside in zip(told, anew, strict=True):
                 found[number] = told[number], outside
+        return found
+
+    async def _patiently(self, asked: Sequence[Surveyed], roots: Roots) -> list[Outside]:
+        """What these tables refer to. A storage that does not answer is asked a few times: after
+        that, what cannot be read there is passed over."""
+        found = await self._surveyor.survey(asked, roots)
+        for pause in AWAY_PAUSES_SECONDS:
+            away = [number for number, one in enumerate(found) if one.is_away]
+            if not away:
+                break
+            await self._kernel.clock.sleep(pause)
+            anew = await self._surveyor.survey([asked[number] for number in away], roots)
+            for number, outside in zip(away, anew, strict=True):
+                found[number] = outside
         return found
 
     async def _entities(self, head: HeadView, objects: Sequence[int]) -> list[TableEntity]:
@@ -335,6 +356,15 @@ def _folder_of(path: str) -> bytes:
 
 
 def _complain(table: Surveyed, outside: Outside) -> None:
+    """Tell the operator, and nobody else: the table may be of any tenant."""
+    if outside.unclear:
+        logger.warning(
+            "it is not known which files the table of %s refers to: %s; purges of its own schema"
+            " wait for it, those of others do not",
+            table.metadata_location,
+            outside.unclear,
+        )
+        return
     logger.warning(
         "the table of %s leads to files that are gone or damaged, such as %s: what these lead to"
         " nobody can read, so purges of other tables do not look for it",

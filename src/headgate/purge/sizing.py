@@ -88,7 +88,7 @@ def told_files(metadata: bytes) -> int | None:
         return max((one.total for one in told), default=0) + sum(one.gone for one in told)
     except msgspec.ValidationError:
         return None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadMetadata("Cannot parse the table's metadata", why=str(error)) from error
     except ValueError:  # no number
         return None

@@ -198,7 +198,8 @@ class Stages:
         while True:
             attempt.begin(clock.wall_ms())
             attempt.tell(Tally(phase=REFERENCES), self.counters)
-            ground = await self._ground(live, anew=True)
+            is_lenient = stale == STALE_MAX - 1  # nobody stops others by changing without end
+            ground = await self._ground(live, anew=True, is_lenient=is_lenient)
             try:
                 await self._stage(live, stage, ground, attempt, fence)
                 break
@@ -262,14 +263,16 @@ class Stages:
                     ):
                         raise _GroundMovedError
 
-    async def _ground(self, live: LiveJob, *, anew: bool = False) -> Ground:
+    async def _ground(
+        self, live: LiveJob, *, anew: bool = False, is_lenient: bool = False
+    ) -> Ground:
         """What says now which files may be deleted."""
         now = await self.queue.find(live)
         if now is None:
             raise JobGoneError
         places = (*now.roots, *now.job.reserved)
         foreign = await foreign_places(self.kernel, live.catalog, places)
-        referring = await self.referrers.to_places(now, anew=anew)
+        referring = await self.referrers.to_places(now, anew=anew, is_lenient=is_lenient)
         return Ground(now.roots, tuple(sorted(set(foreign))), now.whole_catalog, referring)
 
     async def _delete_outside(
@@ -283,7 +286,8 @@ class Stages:
             self._leave(some, inside, attempt)
             wanted += inside
             await asyncio.sleep(0)  # others have their turn
-        shared = await self.referrers.shared(live, wanted)
+        is_lenient = ground.referring.is_lenient
+        shared = await self.referrers.shared(live, wanted, is_lenient=is_lenient)
         if shared.is_stale:
             raise _StaleError
         needed = set(shared.paths)

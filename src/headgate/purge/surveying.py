@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from headgate.catalog.metadata_files import unzipped
+from headgate.clock import SystemClock
 from headgate.errors import (
     BadMetadata,
     FileMissing,
@@ -23,6 +24,7 @@ from headgate.errors import (
 )
 from headgate.limits import (
     REFERENCE_MANIFESTS_KNOWN_MAX,
+    REFERENCE_NOTED_CHARS_MAX,
     REFERENCE_UNREAD_MAX,
     WALK_SEEN_PATHS_MAX,
 )
@@ -30,16 +32,9 @@ from headgate.planning.reachable import Listed, Unread, Walk
 from headgate.purge import gaps
 from headgate.purge.folders import Folders
 from headgate.purge.gaps import Gaps
-from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
+from headgate.purge.patience import PAUSES_SECONDS, Files, PatientFiles
+from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed, not_known
 from headgate.purge.territory import Standing, Territory
-
-
-class Files(gaps.Store, Protocol):
-    """Files as they are read."""
-
-    def read(self, location: str) -> bytes:
-        """A whole file, or FileMissing."""
-        ...
 
 
 class SurveyedFiles(Files, gaps.Files, Protocol):
@@ -60,16 +55,17 @@ class StaleError(Exception):
 class Survey:
     """A look at all that a table refers to."""
 
-    def __init__(self, table: Surveyed, files: Files) -> None:
+    def __init__(self, table: Surveyed, files: Files, pauses: Sequence[float] = ()) -> None:
         self._table = table
         self._location = table.metadata_location
         self._metadata = table.metadata
         self._own = table.own
         self._territory = Territory(None, table.own, ())
-        self._files = files
+        self._files = PatientFiles(files, SystemClock(), pauses)
         self._folders = Folders()
         self._noted_files: set[str] = set()
         """Files outside that metadata and lists name, whether they are there or not."""
+        self._noted_chars = 0
         self._leading: set[str] = set()
         """Manifests that lead outside."""
         self._manifests: dict[str, Folders] = {}
@@ -77,6 +73,9 @@ class Survey:
         self._listed: dict[str, Listed] = {}
         """The same, as lists know them."""
         self._unread: list[Unread] = []
+        self.unclear = ""
+        """Why there may be more than was found."""
+        self._is_away = False
         self._is_doubted = table.is_doubted
         self._is_repeated = False
 
@@ -92,11 +91,15 @@ class Survey:
             gaps.forget(sure)
         return outside
 
-    def again(self, expected: bytes) -> Iterator[list[str]]:
-        """The files outside, some at a time; StaleError if they are not those of this digest."""
+    def again(self, referrer: Referrer) -> Iterator[list[str]]:
+        """The files outside, some at a time; StaleError if they are not as they were, and
+        StorageUnavailable if not all can be read, unless that is not to hold anybody up."""
         self._is_repeated = True
         yield from self._paths()
-        if self._outside().digest != expected:
+        if self.unclear:
+            if referrer.holds_up:
+                raise not_known(self._table, self.unclear)
+        elif referrer.is_checked and self._outside().digest != referrer.digest:
             raise StaleError
 
     def _paths(self) -> Iterator[list[str]]:
@@ -122,13 +125,14 @@ class Survey:
     def _begun(self) -> Walk | None:
         try:
             data = self._metadata or unzipped(self._files.read(self._location), self._location)
-            return Walk(data, self._files)
+            return Walk(data, self._files, goes_on=True)
         except FileMissing:
             # The table is there, so an empty disk is the wrong one.
-            self._files.check_store(self._location, may_be_empty=False)
+            self._check_stores([self._location])
             self._unread.append(Unread(self._location, ""))
-        except TooLarge as error:
-            raise StorageUnavailable(error.what, why=error.why) from error
+        except (TooLarge, StorageUnavailable) as error:
+            self._doubt(f"{error}", is_away=isinstance(error, StorageUnavailable))
+            self._unread.append(Unread(self._location, f"{error}"))
         except (Forbidden, BadMetadata, InvalidInput) as error:
             self._unread.append(Unread(self._location, error.why or error.what))
         return None
@@ -151,24 +155,37 @@ class Survey:
     def _follow_up(self, walk: Walk) -> None:
         """Remember what was read; what was not is gone or damaged, if its storage answers."""
         self._unread += walk.unread
-        for path, why, only_here in walk.unread:
+        for path, why, only_here, is_away in walk.unread:
             if only_here:
-                raise StorageUnavailable(f"{path} cannot be read here", why=why)
+                self._doubt(f"{path} cannot be read here: {why}", is_away=is_away)
             self._manifests.pop(path, None)
             self._leading.discard(path)
-        missing = [one.path for one in walk.unread if not one.why]
-        gaps.check_stores(self._table, missing, self._files)
+        self._check_stores([one.path for one in walk.unread if not one.why])
         for manifest, folders in self._manifests.items():
             while len(_known) >= REFERENCE_MANIFESTS_KNOWN_MAX:
                 with suppress(KeyError, StopIteration, RuntimeError):  # another thread was faster
                     del _known[next(iter(_known))]
             _known[self._own, self._listed[manifest]] = folders
 
+    def _check_stores(self, missing: Sequence[str]) -> None:
+        """What is missing is gone if its storage is there."""
+        try:
+            gaps.check_stores(self._table, missing, self._files)
+        except StorageUnavailable as error:
+            self._doubt(f"{error}", is_away=True)
+
+    def _doubt(self, why: str, *, is_away: bool) -> None:
+        self.unclear = self.unclear or why
+        self._is_away = self._is_away or is_away
+
     def _noted(self, paths: Sequence[str]) -> list[str]:
         """Those of these files that are outside."""
         outside, folders = self._sorted(paths)
         if outside:
             self._noted_files.update(outside)
+            self._noted_chars += sum(map(len, outside))
+            if self._noted_chars > REFERENCE_NOTED_CHARS_MAX:
+                raise TooLarge("A table is too large", why="its lists name too many files")
             self._folders |= folders
         return outside
 
@@ -195,26 +212,34 @@ class Survey:
             trees=tuple(sorted(self._folders.trees)),
             digest=digest.digest(),
             unread=tuple(unread[:REFERENCE_UNREAD_MAX]),
+            unclear=self.unclear,
+            is_away=self._is_away,
         )
 
 
 def survey(table: Surveyed, files: SurveyedFiles) -> Outside:
-    """What a table refers to outside of its own places."""
+    """What a table refers to outside of its own places. Whatever is wrong with it is said of it,
+    and of no other table."""
     try:
         return gaps.as_before(table, files) or Survey(table, files).run()
-    except StorageUnavailable as error:
-        raise StorageUnavailable(
-            f"it is not known which files {table.metadata_location} refers to",
-            why=f"{error.what}: {error.why}" if error.why else error.what,
-            fix="Make its storage readable, or drop that table; files it may need are not deleted",
-        ) from error
+    except Exception as error:  # noqa: BLE001  whatever it is, others are looked at
+        why = f"{type(error).__name__}: {error}"
+        return Outside(unread=(table.metadata_location,), unclear=why)
 
 
-def referred(referrers: Iterable[Referrer], files: Files) -> Iterator[list[str]]:
+def referred(referrers: Sequence[Referrer], files: Files) -> Iterator[list[str]]:
     """The files that these tables refer to outside of their places, some at a time; StaleError if a
     table does not refer to what it was said to."""
-    for one in referrers:
-        yield from Survey(one.table, files).again(one.digest)
+    yield from _walked(referrers, _begun(referrers, files))
+
+
+def _begun(referrers: Iterable[Referrer], files: Files) -> list[Survey]:
+    return [Survey(one.table, files, PAUSES_SECONDS) for one in referrers]
+
+
+def _walked(referrers: Iterable[Referrer], surveys: Iterable[Survey]) -> Iterator[list[str]]:
+    for one, survey in zip(referrers, surveys, strict=True):
+        yield from survey.again(one)
 
 
 def shared_by(referrers: Sequence[Referrer], files: Files, wanted: Iterable[str]) -> Shared:
@@ -225,11 +250,14 @@ def shared_by(referrers: Sequence[Referrer], files: Files, wanted: Iterable[str]
         asked.setdefault(_key(territory, path), []).append(path)
     who = tuple(referrers)
     known = _referred.get(who)
+    surveys = _begun(referrers, files)
     try:
-        walk = referred(referrers, files)
+        walk = _walked(referrers, surveys)
         found = _find(walk, territory, asked, who) if known is None else known & asked.keys()
     except StaleError:
         return Shared(is_stale=True)
+    if any(one.unclear for one in surveys):  # it may be clear the next time
+        _referred.pop(who, None)
     return Shared([path for key in found for path in asked[key]])
 
 

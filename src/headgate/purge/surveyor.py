@@ -10,6 +10,7 @@ from contextlib import aclosing
 import msgspec
 
 from headgate.catalog.ports import Roots
+from headgate.errors import StorageUnavailable, WorkerEnded
 from headgate.purge.folders import parent_of
 from headgate.workers.pool import WorkerPool
 
@@ -40,6 +41,10 @@ class Outside(msgspec.Struct, frozen=True, array_like=True):
     """Of what leads to these files: as long as it is the same, so are they."""
     unread: tuple[str, ...] = ()
     """The first of the files that lead to others and are gone or damaged."""
+    unclear: str = ""
+    """Why there may be more: something cannot be read here that others can read."""
+    is_away: bool = False
+    """It is storage that did not answer."""
 
     @property
     def is_nothing(self) -> bool:
@@ -69,6 +74,10 @@ class Referrer(msgspec.Struct, frozen=True, array_like=True):
     table: Surveyed
     digest: bytes
     """What leads to them is not as it was if this one is not found again."""
+    holds_up: bool = True
+    """It is of the same schema: nothing is deleted while not all of it can be read."""
+    is_checked: bool = True
+    """Nothing is deleted either if it is not as it was."""
 
 
 class Shared(msgspec.Struct, frozen=True, array_like=True):
@@ -77,6 +86,16 @@ class Shared(msgspec.Struct, frozen=True, array_like=True):
     paths: list[str] = []
     is_stale: bool = False
     """A referrer is not any more what it was."""
+
+
+def not_known(table: Surveyed, why: str) -> StorageUnavailable:
+    """What to say if it is not known what a table refers to. It names the table, so it is only for
+    those who know of it."""
+    return StorageUnavailable(
+        f"it is not known which files {table.metadata_location} refers to",
+        why=why,
+        fix="Make its storage readable, or drop that table; files it may need are not deleted",
+    )
 
 
 class Surveyor:
@@ -89,11 +108,18 @@ class Surveyor:
 
     async def survey(self, tables: Sequence[Surveyed], roots: Roots) -> list[Outside]:
         """What each of these tables refers to outside. All that leads there is read below the
-        roots. What is gone or damaged leads to nothing; `StorageUnavailable` if a storage does not
-        answer."""
+        roots. What is gone or damaged leads to nothing; what cannot be read is unclear. A table
+        over which the child ends is unclear too, and no other is."""
         asked = msgspec.msgpack.encode(tables)
-        answers = self._asked("survey", roots, asked)
-        return [msgspec.msgpack.decode(answer, type=Outside) async for answer in answers]
+        try:
+            answers = self._asked("survey", roots, asked)
+            return [msgspec.msgpack.decode(answer, type=Outside) async for answer in answers]
+        except WorkerEnded as error:
+            if len(tables) == 1:
+                return [Outside(unread=(tables[0].metadata_location,), unclear=error.why)]
+        middle = len(tables) // 2
+        parts = tables[:middle], tables[middle:]
+        return [found for part in parts for found in await self.survey(part, roots)]
 
     async def shared(
         self, referrers: Sequence[Referrer], roots: Roots, paths: Sequence[str]

@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from headgate.clock import SystemClock
-from headgate.limits import PLANNING_READS_AHEAD
+from headgate.limits import PLANNING_READS_AHEAD, PURGE_CPU_SECONDS_MAX
 from headgate.planning.files import open_files
 from headgate.purge.deleter import Progress, Task
 from headgate.purge.deleting import Files, Step, Tell, Tools
@@ -24,6 +24,7 @@ from headgate.purge.surveying import SurveyedFiles, shared_by
 from headgate.purge.surveying import survey as look
 from headgate.purge.surveyor import Referrer, Surveyed
 from headgate.storage.deletions import Check
+from headgate.workers.allowance import Allowance
 from headgate.workers.priority import step_back
 from headgate.workers.serving import Job, live
 
@@ -173,4 +174,4 @@ JOBS: dict[bytes, Job] = {
 
 
 if __name__ == "__main__":
-    live(JOBS)
+    live(JOBS, allowance=Allowance(cpu_seconds=PURGE_CPU_SECONDS_MAX))

@@ -165,6 +165,16 @@ async def test_a_bomb_is_not_unpacked(
                 await read_metadata(files, file.as_posix())
 
 
+async def test_very_much_is_not_unpacked_from_very_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of kilobytes that becomes hundreds of megabytes is no metadata; nobody packs so."""
+    monkeypatch.setattr(metadata_files, "METADATA_UNPACKED_BYTES_MIN", 10_000)
+    plain, packed = b"x" * 10_000, gzip.compress(b"x" * 1_000_000)
+
+    assert metadata_files.unzipped(gzip.compress(plain), "/a") == plain
+    with pytest.raises(BadMetadata, match="too large"):
+        metadata_files.unzipped(packed, "/a")
+
+
 async def test_unknown_members_survive(world: World, node: Node) -> None:
     """What a newer client wrote stays in the file through our changes."""
     made = await node.table()

@@ -21,7 +21,8 @@ def test_spark_is_stopped_before_its_process_ends(monkeypatch: pytest.MonkeyPatc
         yield "a session"
         said.append("stopped")
 
-    def live(jobs: dict[bytes, Job], is_over: object) -> None:
+    def live(jobs: dict[bytes, Job], is_over: object, allowance: object) -> None:
+        assert allowance is None  # a JVM would inherit what is set
         driver = jobs[b"delete"].__self__  # type: ignore[attr-defined]
         options = msgspec.json.encode(SparkOptions("local[1]"))
         driver._start(options)

@@ -34,7 +34,9 @@ class Looks(Referrers):
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def elsewhere(self, own: PointerKey, paths: Sequence[str]) -> Shared:
+    async def elsewhere(
+        self, own: PointerKey, paths: Sequence[str], *, is_lenient: bool = False
+    ) -> Shared:
         self.asked.append((own, list(paths)))
         try:
             await self.gate.wait()

@@ -89,7 +89,8 @@ def test_what_cannot_be_read_is_told(table: DroppedTable, factory: bytes) -> Non
     found = list(content(factory, walk, 1))
 
     assert sum(len(one.paths) for one in found) == FILES - 2 * FILES // MANIFESTS
-    assert {path: bool(why) for path, why, _ in walk.unread} == {paths[-1]: False, paths[-2]: True}
+    unread = {one.path: bool(one.why) for one in walk.unread}
+    assert unread == {paths[-1]: False, paths[-2]: True}
 
 
 def test_a_reader_that_dies_is_an_error_and_no_shorter_table(

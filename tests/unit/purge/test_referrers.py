@@ -13,7 +13,7 @@ from headgate.purge.referrers import UNREAD_SECONDS
 from headgate.purge.surveyor import Outside
 from headgate.testing.kernels import SteppedClock
 from tests.unit.catalog.lakes import Node, World
-from tests.unit.purge.referring import PLACE, Referring, into
+from tests.unit.purge.referring import PLACE, Referring, into, name_of
 
 MANY = 300
 
@@ -236,3 +236,92 @@ async def test_files_outside_are_asked_about_where_others_refer_to(referring: Re
 
     assert sorted(near.paths) == ["one", "two"]
     assert far.paths == ["two"]
+
+
+async def in_another_schema(referring: Referring, name: str) -> None:
+    """A table beside the schema of the dropped one."""
+    await referring.node.made("namespaces", {"namespace": ["b"]})
+    await referring.node.table(name, "b")
+
+
+UNCLEAR = Outside(unread=("/one",), unclear="the codec is not known")
+
+
+async def test_a_table_of_the_same_schema_that_cannot_be_read_holds_up_a_purge(
+    referring: Referring,
+) -> None:
+    """It is named, as whoever owns the one has to do with the other; the next look reads it."""
+    await referring.node.table("one")
+    referring.surveyor.outside = {"one": UNCLEAR}
+    for _ in range(2):
+        with pytest.raises(StorageUnavailable, match=r"one-.*the codec is not known"):
+            await referring.look()
+    with pytest.raises(StorageUnavailable):
+        await referring.referrers.shared(referring.job, [f"{PLACE}/data/a"])
+    read = referring.read()
+    referring.surveyor.outside = {"one": into(PLACE)}
+
+    assert await referring.look() == ["one"]
+    assert set(read) == {"one"}
+
+
+async def test_a_dropped_table_of_the_schema_that_can_come_back_holds_up_a_purge(
+    referring: Referring,
+) -> None:
+    """It counts like one that is there."""
+    await referring.node.table("one")
+    referring.surveyor.outside = {"one": UNCLEAR}
+    referring.node.lake.purging.terms = PurgeTerms(grace_ms=1_000)  # type: ignore[misc]
+    await referring.node.delete("namespaces/a/tables/one?purgeRequested=true")
+
+    with pytest.raises(StorageUnavailable, match="the codec is not known"):
+        await referring.look()
+
+
+async def test_a_table_of_another_schema_that_cannot_be_read_holds_up_nobody(
+    referring: Referring, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What can be read of it protects files all the same; only the operator reads its name."""
+    await in_another_schema(referring, "one")
+    referring.surveyor.outside = {"one": msgspec.structs.replace(into(PLACE), unclear="packed")}
+
+    found = await referring.referrers.to_places(referring.job)
+    shared = await referring.referrers.shared(referring.job, [f"{PLACE}/data/a"])
+
+    assert [one.holds_up for one in found.tables] == [False]
+    assert shared.paths == ["one"]
+    assert caplog.text.count("packed") == 1
+
+
+async def test_a_table_of_the_same_schema_is_checked_however_lenient_a_look_is(
+    referring: Referring,
+) -> None:
+    """Those of others may change without end, and hold up nobody then."""
+    await referring.node.table("one")
+    await in_another_schema(referring, "two")
+    referring.surveyor.outside = {"one": into(PLACE), "two": into(PLACE)}
+
+    strict = await referring.referrers.to_places(referring.job)
+    lenient = await referring.referrers.to_places(referring.job, is_lenient=True)
+
+    assert [one.is_checked for one in strict.tables] == [True, True]
+    assert {name_of(one.table): one.is_checked for one in lenient.tables} == {
+        "one": True,
+        "two": False,
+    }
+
+
+async def test_a_storage_that_does_not_answer_is_asked_a_few_times(
+    referring: Referring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then it is passed over for a while, also by those who look anew."""
+    monkeypatch.setattr(subject, "AWAY_PAUSES_SECONDS", (0.0, 0.0))
+    await in_another_schema(referring, "one")
+    await referring.node.table("two")
+    away = Outside(unread=("/one",), unclear="it is away", is_away=True)
+    referring.surveyor.outside = {"one": away}
+
+    for _ in range(2):
+        await referring.referrers.to_places(referring.job, anew=True)
+
+    assert referring.read() == ["one", "one", "one", "two"]

@@ -12,7 +12,7 @@ from headgate.catalog.events import PurgeCompleted, PurgeFailed
 from headgate.catalog.providers import CATALOG_SCOPE
 from headgate.catalog.purging import PURGED, PURGES, TASKS, LiveJob, PurgeTerms
 from headgate.catalog.undropping import undrop
-from headgate.errors import StorageUnavailable
+from headgate.errors import StorageUnavailable, WorkerEnded
 from headgate.model.locations import normalize
 from headgate.purge.deleter import Progress, Task
 from headgate.purge.finishing import decode_finished
@@ -191,7 +191,7 @@ async def test_leaves_that_are_gone_are_not_looked_for_again(
     assert [task.stage for task in purging.deleter.tasks] == [LEAVES, ROOTS, ROOTS]
 
 
-@pytest.mark.parametrize("error", [StorageUnavailable("it is away"), ValueError("a mistake")])
+@pytest.mark.parametrize("error", [StorageUnavailable("?"), WorkerEnded("!"), ValueError("a bug")])
 async def test_what_fails_too_often_waits_for_an_operator(
     world: World, node: Node, error: Exception
 ) -> None:
@@ -257,7 +257,7 @@ async def test_tables_that_change_all_the_time_do_not_hold_up_a_purge_for_ever(
     """Each time that it begins anew it goes on for longer."""
     digests = itertools.count()
 
-    async def referring(_: Referrers, live: LiveJob, *, anew: bool = False) -> Referring:
+    async def referring(_: Referrers, live: LiveJob, **_how: bool) -> Referring:
         return Referring((Referrer(Surveyed("/b", ("/b",)), str(next(digests)).encode()),))
 
     async def slowly(_: Scripted, task: Task, fence: Path) -> AsyncGenerator[Progress]:

@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from headgate.errors import StorageUnavailable, TooLarge
 from headgate.model.locations import index_key
 from headgate.purge import surveying, worker
 from headgate.purge.surveying import Survey, shared_by, survey
@@ -194,32 +193,6 @@ def test_a_manifest_that_went_away_is_noticed_where_it_is_followed(tmp_path: Pat
     assert set(anew.unread) == {str(own), str(took)}
 
 
-def test_a_storage_that_is_not_there_is_no_answer(tmp_path: Path) -> None:
-    """A disk that is not mounted, or is empty: what lies there may be needed all the same."""
-    table = DroppedTable(tmp_path / "w").with_everything()
-    (tmp_path / "w").rename(tmp_path / "away")
-    with pytest.raises(StorageUnavailable, match="not known which files"):
-        look(table)
-    (tmp_path / "w").mkdir()
-    with pytest.raises(StorageUnavailable, match="w is empty"):
-        look(table)
-
-
-def test_a_storage_that_refuses_is_no_answer(tmp_path: Path) -> None:
-    """What it refuses to show may be needed."""
-
-    class Refusing(Counted):
-        def read(self, location: str) -> bytes:
-            if "manifest-" in location:
-                raise StorageUnavailable("no", why="AccessDenied")
-            return super().read(location)
-
-    table = DroppedTable(tmp_path).with_everything()
-
-    with pytest.raises(StorageUnavailable, match="AccessDenied"):
-        look(table, files=Refusing(tmp_path))
-
-
 def test_files_are_told_that_a_table_refers_to(tmp_path: Path) -> None:
     """However they are written; others are not."""
     other = DroppedTable(tmp_path, name="a").with_everything()
@@ -283,32 +256,3 @@ def test_reading_other_tables_leaves_the_cores_to_those_who_want_them(
     assert list(worker.shared(files, nothing, nothing))
 
     assert policies == [os.SCHED_IDLE, os.SCHED_IDLE]
-
-
-@pytest.mark.parametrize("error", [MemoryError, ImportError("snappy"), TooLarge("it is large")])
-def test_what_only_this_program_cannot_read_is_no_answer(
-    tmp_path: Path, error: Exception | type[Exception]
-) -> None:
-    """Others may, and need what it leads to."""
-
-    class Unable(Counted):
-        def read(self, location: str) -> bytes:
-            if "manifest-" in location:
-                raise error
-            return super().read(location)
-
-    table = DroppedTable(tmp_path).with_everything()
-
-    with pytest.raises(StorageUnavailable, match="not known which files"):
-        look(table, files=Unable(tmp_path))
-
-
-def test_a_codec_that_nobody_here_knows_is_no_answer(tmp_path: Path) -> None:
-    """Another program wrote it, and reads it."""
-    other = DroppedTable(tmp_path, name="a").with_everything()
-    table = referring(tmp_path, str(other.data / "a.parquet"))
-    for manifest in table.metadata.glob("manifest-*.avro"):
-        manifest.write_bytes(manifest.read_bytes().replace(b"deflate", b"xeflate"))
-
-    with pytest.raises(StorageUnavailable, match="codec 'xeflate' is not known"):
-        look(table)

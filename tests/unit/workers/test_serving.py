@@ -162,3 +162,32 @@ def test_a_request_is_gone_when_the_next_one_is_read() -> None:
 
     assert len(held) == 3
     assert max(held) - held[0] < size
+
+
+def tell(*items: bytes) -> Iterator[bytes]:
+    yield from items
+
+
+def test_each_answer_that_is_new_gives_the_next_one_its_time() -> None:
+    """A sign of life is the same as before, and gives none."""
+    renewed: list[None] = []
+    pipe = io.BytesIO(request(b"tell", b"a", b"a", b"", b"", b"b") + request(b"tell"))
+
+    serve({b"tell": tell}, pipe, io.BytesIO(), renew=lambda: renewed.append(None))
+
+    assert len(renewed) == (1 + 3) + 1
+
+
+def test_a_job_that_runs_out_of_memory_is_too_large() -> None:
+    """It is an answer like any other, and not the end of the process."""
+
+    def greedy() -> Iterator[bytes]:
+        yield from ()
+        raise MemoryError
+
+    output = io.BytesIO()
+    serve({b"greedy": greedy}, io.BytesIO(request(b"greedy")), output)
+
+    [(kind, payload)] = answers(output)
+    assert kind == FAILED
+    assert msgspec.msgpack.decode(payload, type=Failure).error == "TooLarge"

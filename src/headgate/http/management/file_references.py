@@ -75,7 +75,8 @@ async def find_references(services: ReferenceServices, request: Request) -> Resp
     if found is None:
         return json_response(200, ReferenceAnswer([], is_known=False))
     now = await services.lake.open(call)  # to look at all catalogs may have taken long
-    kept = {*others, *found, *await reserved_files(now, own)}
+    now_ms = services.lake.kernel.clock.wall_ms()
+    kept = {*others, *found, *await reserved_files(now, own, now_ms)}
     referred = [path for path in wanted.paths if path in kept]
     return json_response(200, ReferenceAnswer(referred, is_known=True))
 

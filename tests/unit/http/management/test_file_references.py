@@ -46,7 +46,9 @@ class Needing(Referrers):
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def elsewhere(self, own: PointerKey, paths: Sequence[str]) -> Shared:
+    async def elsewhere(
+        self, own: PointerKey, paths: Sequence[str], *, is_lenient: bool = False
+    ) -> Shared:
         self.asked.append((own, list(paths)))
         await self.gate.wait()
         if self.is_down:
