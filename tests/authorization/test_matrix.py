@@ -371,7 +371,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, database: str) -> Plac
 SHORT = {True: {("sqlite", 1), ("postgresql", 2)}, False: {("sqlite", 2)}}
 """Databases and numbers of nodes of the default mode, and of the others."""
 COMBINATIONS = [
-    pytest.param(mode, database, nodes, id=f"{'-'.join(mode)}-{database}-{nodes}")
+    pytest.param(
+        mode, database, nodes, id=f"{mode.validation}-{mode.invalidation}-{database}-{nodes}"
+    )
     for mode in MODES
     for database in DATABASES
     for nodes in (1, 2)

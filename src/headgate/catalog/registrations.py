@@ -4,9 +4,8 @@ from headgate.catalog.entities import Kind
 from headgate.catalog.lake import Lake
 from headgate.catalog.metadata_files import found_in, read_metadata
 from headgate.catalog.openings import Opened
-from headgate.catalog.own_places import check_in_schema
+from headgate.catalog.own_places import check_locations
 from headgate.catalog.relations import Relation
-from headgate.catalog.reservations import check_locations
 from headgate.catalog.versions import Version, read_version, verified
 from headgate.limits import VERIFIED_INLINE_BYTES_MAX
 from headgate.model.locations import is_within
@@ -26,7 +25,7 @@ async def registered_version(
     Storage is asked last: whether there is such a file is told only where the caller may register
     files, which is in the locations of the schema, outside of those that others hold there.
     """
-    await _check_place(opened, namespace, file, before)
+    await _check_place(lake, opened, namespace, file, before)
     held = before.entity if before else None
     async with lake.large.registering.taken():
         raw = await read_metadata(lake.files(opened), file)
@@ -37,12 +36,12 @@ async def registered_version(
 
 
 async def _check_place(
-    opened: Opened, namespace: Levels, file: str, before: Relation | None
+    lake: Lake, opened: Opened, namespace: Levels, file: str, before: Relation | None
 ) -> None:
     """Refuse a file where the caller may let no table or view of this schema lie."""
     held = before.entity.reserved if before else ()
     if any(is_within(file, location) for location in held):
         opened.check_allowed([file])
         return
-    await check_in_schema(opened, namespace, [file])
-    await check_locations(opened, (file,), before.holding if before else None)
+    holding = before.holding if before else None
+    await check_locations(opened, namespace, (file,), lake.now_ms(), holding)

@@ -25,6 +25,9 @@ class TableFiles:
     def missing_now(self, location: str) -> bool | None:
         return self._files.missing_now(location)
 
+    async def is_empty(self, location: str) -> bool:
+        return await self._files.is_empty(location)
+
     async def write(self, location: str, data: bytes | Sequence[bytes]) -> None:
         self._check(self._is_own_file(location), location)
         await self._files.write(location, data)
