@@ -84,6 +84,19 @@ def test_it_purges_what_was_dropped_and_logs_it(tmp_path: Path) -> None:
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
+def test_it_writes_checkpoints_of_the_log(tmp_path: Path) -> None:
+    """As a server does, if a file is named; commands accept them."""
+    dropped(tmp_path, HOUR_MS)
+    kept = tmp_path / "kept.jsonl"
+    with Worker(tmp_path, "--set", f"log.checkpoint-file={kept}") as worker:
+        worker.says("^headgate works$")
+        worker.child.wait_until(lambda: kept.stat().st_size or None, START_SECONDS)
+        assert worker.child.stop(STOP_SECONDS) == 0
+
+    assert len(kept.read_bytes().splitlines()) == 1
+    assert run(["log", "verify", "--checkpoint", str(kept), "--data", str(tmp_path)]) == 0
+
+
 def test_it_waits_for_the_end_of_a_grace_period(tmp_path: Path) -> None:
     """Also if it is asked to stop by a person; scripts are told what it is."""
     job = dropped(tmp_path, HOUR_MS)

@@ -44,6 +44,22 @@ def test_what_was_written_is_whole(folder: Path) -> None:
     assert [path.name for path in sorted(folder.iterdir())] == [NAME, manifest.files[0].name]
 
 
+def test_a_checkpoint_of_the_log_is_part_of_an_export(folder: Path, tmp_path: Path) -> None:
+    """Programs that do not know it read the export as before; what a killed run left is removed."""
+    manifest = check_export(folder)
+    folders.complete(folder, manifest, b"signed\n")
+
+    assert folders.load_checkpoint(folder) == b"signed\n"
+    assert check_export(folder) == manifest
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    (killed / folders.CHECKPOINT).write_bytes(b"half")
+    folders.prepare(killed)
+    assert list(killed.iterdir()) == []
+    with pytest.raises(NotFound, match="cannot be compared with a log"):
+        folders.load_checkpoint(killed)
+
+
 def test_only_their_owner_reads_files_of_an_export(folder: Path) -> None:
     """They hold what the store holds, keys in properties of catalogs too."""
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
