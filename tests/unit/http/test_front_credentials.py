@@ -1,5 +1,6 @@
 """Which requests are authenticated, and when."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -87,3 +88,35 @@ async def test_a_request_has_the_address_of_its_client() -> None:
             await ask(front, "GET", "/s/unread", client="10.0.0.1", x_forwarded_for="192.0.2.7")
 
         assert [request.address for request in service.requests] == [address]
+
+
+async def test_a_request_takes_no_place_before_its_caller_is_authenticated() -> None:
+    """However many wait for that, others are served."""
+    service, go_on = Service(), asyncio.Event()
+
+    async def slow(request: Request) -> Caller:
+        if request.headers.get("authorization") == "Bearer unknown":
+            await go_on.wait()
+        return Caller("ann")
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Sequence[Surface]]:
+        yield [Surface("/s", ROUTES, service, ICEBERG, slow)]
+
+    options = FrontOptions(requests_max=1)
+    async with Front(opening, SystemClock(), Measures(), seed=10, options=options) as front:
+        strangers = [
+            asyncio.create_task(ask(front, "GET", "/s/required", authorization="Bearer unknown"))
+            for _ in range(50)
+        ]
+        await asyncio.sleep(0)
+        known = [
+            (await ask(front, "GET", "/s/required", authorization="Bearer known")).status,
+            (await ask(front, "POST", "/s/required", b"abc", authorization="Bearer known")).status,
+        ]
+        waiting = [task.done() for task in strangers]
+        go_on.set()
+        await asyncio.gather(*strangers)
+
+    assert known == [204, 204]
+    assert waiting == [False] * 50
