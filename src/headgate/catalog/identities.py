@@ -7,13 +7,13 @@ node, and costs no read of its own.
 
 import hashlib
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from headgate.catalog.calls import Caller
 from headgate.catalog.entities import Entry
-from headgate.catalog.identity_entities import IdentityEntity
-from headgate.catalog.naming import ROOT, USERS, Names, id_bytes, place_of
+from headgate.catalog.identity_entities import IdentityEntity, IdentityGroupEntity
+from headgate.catalog.naming import GROUPS, ROOT, USERS, Names, id_bytes, place_of
 from headgate.catalog.passwords import Passwords
 from headgate.catalog.proofs import PasswordProof, TokenProof
 from headgate.catalog.rights import second_of
@@ -39,7 +39,7 @@ REVOKED = "revoked"
 REVOKED_UNTIL = "revoked-until"
 """That time, session -> nothing."""
 DROPPED_NAMES = "dropped-names"
-"""The name of a user that was dropped -> the id of the last drop."""
+"""The letter of users or groups, and the name of one that was dropped -> the id of the drop."""
 KEYS = "keys"
 """The id of a key that signs tokens -> its object."""
 
@@ -127,7 +127,11 @@ class Identities:
             raise refused()
         kept = await groups_of(head, known.entry.id)
         groups = tuple(dict.fromkeys((*caller.groups, *kept)))
-        return caller._replace(groups=groups, proof=None, since=known.identity.since)
+        own = [name for name in kept if name not in caller.groups]  # the others are a provider's
+        since = await groups_since(head, own)
+        return caller._replace(
+            groups=groups, proof=None, since=known.identity.since, groups_since=since
+        )
 
     async def _check_password(self, name: str, known: Known | None, proof: PasswordProof) -> None:
         id, stored = (known.identity.password_id, known.identity.password) if known else (0, "")
@@ -176,6 +180,27 @@ async def groups_of(head: HeadView, user: int) -> list[str]:
         return sorted(place.name for place in places if place is not None)
 
     return await look(head.index(IDS), named) if groups else []
+
+
+async def groups_since(head: HeadView, names: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Those of these kept groups whose name a dropped one had, with the id of the drop."""
+    entries = await look(
+        head.index(NAMES), lambda tree: [Names(tree).find(ROOT, GROUPS, name) for name in names]
+    )
+    found = [(name, one) for name, one in zip(names, entries, strict=True) if one is not None]
+    groups = await head.get_all([one.object for _, one in found], IdentityGroupEntity)
+    dropped = zip((name for name, _ in found), groups, strict=True)
+    return tuple((name, group.since) for name, group in dropped if group.since)
+
+
+def note_drop(draft: Draft, letter: bytes, name: str) -> None:
+    """Remember, in a commit, that a user or group of this name was dropped now."""
+    draft.index(DROPPED_NAMES).put(letter + name.encode(), id_bytes(draft.new_id()))
+
+
+def dropped_at(draft: Draft, letter: bytes, name: str) -> int:
+    """The id of the last drop of a user or group of this name, in a commit; 0 if none was."""
+    return int.from_bytes(draft.index(DROPPED_NAMES).get(letter + name.encode()) or b"", "big")
 
 
 async def create_identities(kernel: Kernel) -> None:

@@ -32,6 +32,8 @@ class IdentityGroupEntity(Stored, frozen=True):
     comment: str = ""
     created_ms: int = 0
     created_by: str = ""
+    since: int = 0
+    """The id of the last drop of a group of this name; 0 if none was dropped before."""
 
 
 class SigningKeyEntity(Stored, frozen=True):

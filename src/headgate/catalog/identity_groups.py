@@ -10,7 +10,9 @@ from headgate.catalog.identities import (
     MEMBERS_OF,
     change_identities,
     current_head,
+    dropped_at,
     note,
+    note_drop,
 )
 from headgate.catalog.identity_entities import IdentityGroupEntity
 from headgate.catalog.naming import GROUPS, ROOT, USERS, Names, NamesDraft, id_bytes, place_of
@@ -60,7 +62,8 @@ async def create_group(kernel: Kernel, name: str, comment: str = "", *, by: str 
                 f"Group already exists: {name}",
                 fix=f"Choose another name; `headgate group members {name}` shows who is in it",
             )
-        group = IdentityGroupEntity(comment, draft.now_ms, by)
+        since = dropped_at(draft, GROUPS, name)
+        group = IdentityGroupEntity(comment, draft.now_ms, by, since)
         names.add(ROOT, GROUPS, name, Entry(Kind.GROUP, draft.new_id(), draft.stage(group)))
         draft.note(note("create", "identity-group", name, by))
 
@@ -86,6 +89,7 @@ async def drop_group(kernel: Kernel, name: str, *, force: bool = False, by: str 
             _leave(draft, user, entry.id)
         names.remove(ROOT, GROUPS, name, entry)
         draft.discard(entry.object)
+        note_drop(draft, GROUPS, name)
         draft.note(note("drop", "identity-group", name, by))
         return True
 
