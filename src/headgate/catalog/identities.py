@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from headgate.catalog.calls import Caller
 from headgate.catalog.entities import Entry
-from headgate.catalog.identity_entities import IdentityEntity, IdentityGroupEntity
+from headgate.catalog.identity_entities import IdentityEntity
 from headgate.catalog.naming import GROUPS, ROOT, USERS, Names, id_bytes, place_of
 from headgate.catalog.passwords import Passwords
 from headgate.catalog.proofs import PasswordProof, TokenProof
@@ -127,10 +127,14 @@ class Identities:
             raise refused()
         kept = await groups_of(head, known.entry.id)
         groups = tuple(dict.fromkeys((*caller.groups, *kept)))
+        [since] = await dropped_at(head, USERS, [caller.name])
         own = [name for name in kept if name not in caller.groups]  # the others are a provider's
-        since = await groups_since(head, own)
+        drops = zip(own, await dropped_at(head, GROUPS, own), strict=True)
         return caller._replace(
-            groups=groups, proof=None, since=known.identity.since, groups_since=since
+            groups=groups,
+            proof=None,
+            since=since,
+            groups_since=tuple((name, drop) for name, drop in drops if drop),
         )
 
     async def _check_password(self, name: str, known: Known | None, proof: PasswordProof) -> None:
@@ -182,25 +186,19 @@ async def groups_of(head: HeadView, user: int) -> list[str]:
     return await look(head.index(IDS), named) if groups else []
 
 
-async def groups_since(head: HeadView, names: Sequence[str]) -> tuple[tuple[str, int], ...]:
-    """Those of these kept groups whose name a dropped one had, with the id of the drop."""
-    entries = await look(
-        head.index(NAMES), lambda tree: [Names(tree).find(ROOT, GROUPS, name) for name in names]
-    )
-    found = [(name, one) for name, one in zip(names, entries, strict=True) if one is not None]
-    groups = await head.get_all([one.object for _, one in found], IdentityGroupEntity)
-    dropped = zip((name for name, _ in found), groups, strict=True)
-    return tuple((name, group.since) for name, group in dropped if group.since)
+async def dropped_at(head: HeadView, letter: bytes, names: Sequence[str]) -> list[int]:
+    """The ids of the last drops of users or groups of these names; 0 where none was dropped."""
+
+    def find(tree: Tree) -> list[int]:
+        found = [tree.get(letter + name.encode()) for name in names]
+        return [int.from_bytes(id or b"", "big") for id in found]
+
+    return await look(head.index(DROPPED_NAMES), find)
 
 
 def note_drop(draft: Draft, letter: bytes, name: str) -> None:
     """Remember, in a commit, that a user or group of this name was dropped now."""
     draft.index(DROPPED_NAMES).put(letter + name.encode(), id_bytes(draft.new_id()))
-
-
-def dropped_at(draft: Draft, letter: bytes, name: str) -> int:
-    """The id of the last drop of a user or group of this name, in a commit; 0 if none was."""
-    return int.from_bytes(draft.index(DROPPED_NAMES).get(letter + name.encode()) or b"", "big")
 
 
 async def create_identities(kernel: Kernel) -> None:

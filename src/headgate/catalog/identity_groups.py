@@ -10,7 +10,6 @@ from headgate.catalog.identities import (
     MEMBERS_OF,
     change_identities,
     current_head,
-    dropped_at,
     note,
     note_drop,
 )
@@ -62,8 +61,7 @@ async def create_group(kernel: Kernel, name: str, comment: str = "", *, by: str 
                 f"Group already exists: {name}",
                 fix=f"Choose another name; `headgate group members {name}` shows who is in it",
             )
-        since = dropped_at(draft, GROUPS, name)
-        group = IdentityGroupEntity(comment, draft.now_ms, by, since)
+        group = IdentityGroupEntity(comment, draft.now_ms, by)
         names.add(ROOT, GROUPS, name, Entry(Kind.GROUP, draft.new_id(), draft.stage(group)))
         draft.note(note("create", "identity-group", name, by))
 

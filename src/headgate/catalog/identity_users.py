@@ -15,7 +15,6 @@ from headgate.catalog.identities import (
     Known,
     change_identities,
     current_head,
-    dropped_at,
     find_identity,
     groups_of,
     hash_secret,
@@ -236,7 +235,6 @@ def _add(draft: Draft, names: NamesDraft, name: str, by: str, hashed: str = "") 
         password_id=draft.new_id() if hashed else 0,
         created_ms=draft.now_ms,
         created_by=by,
-        since=dropped_at(draft, USERS, name),
     )
     entry = Entry(Kind.USER, draft.new_id(), draft.stage(identity))
     names.add(ROOT, USERS, name, entry)

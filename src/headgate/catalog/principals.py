@@ -17,7 +17,7 @@ from headgate.catalog.assignments import forget_principal, role_names, roles_by_
 from headgate.catalog.compiling import DISABLED
 from headgate.catalog.entities import Entry, GroupEntity, Kind, UserEntity
 from headgate.catalog.guards import PRINCIPALS
-from headgate.catalog.identities import find_identity, groups_since
+from headgate.catalog.identities import dropped_at
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import GROUPS, ROOT, USERS, Names, NamesDraft, id_bytes, place_of
 from headgate.catalog.stored_names import IDS, NAMES
@@ -147,10 +147,11 @@ async def _add(metalake: OpenedMetalake, sort: Sort, new: New) -> Principal:
 async def _since(metalake: OpenedMetalake, sort: Sort, name: str) -> int:
     """The id of the last drop of a kept user or group of this name, if there is another one now:
     what is older in the metalake is of the former. 0 if there is none."""
-    if sort is GROUP:
-        return dict(await groups_since(metalake.identities, [name])).get(name, 0)
-    known = await find_identity(metalake.identities, name)
-    return known.identity.since if known else 0
+    names = metalake.identities.index(NAMES)
+    if await look(names, lambda tree: Names(tree).find(ROOT, sort.group, name)) is None:
+        return 0
+    [since] = await dropped_at(metalake.identities, sort.group, [name])
+    return since
 
 
 def insert_creator(draft: Draft, name: str) -> int:
