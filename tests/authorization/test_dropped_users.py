@@ -1,13 +1,14 @@
-"""A kept user that has the name of one who was dropped: another user, in every metalake."""
+"""A kept user or group that has the name of a dropped one: another one, in every metalake."""
 
 import pytest
 
 from headgate.access.objects import ObjectType as T
 from headgate.access.privileges import Privilege as Right
 from headgate.catalog.guards import Guard, GuardOptions
+from headgate.catalog.identity_groups import change_members, create_group, drop_group
 from headgate.catalog.identity_users import create_user, drop_user
 from headgate.catalog.owners import give_metalake
-from headgate.catalog.principals import USER
+from headgate.catalog.principals import GROUP, USER
 from headgate.kernel.kernel import Kernel
 from tests.authorization.clerk import Clerk
 from tests.authorization.guarded import GuardedNode, GuardedWorld
@@ -123,3 +124,26 @@ async def test_a_warm_request_of_a_kept_user_is_one_read(node: GuardedNode) -> N
         heard = await node.ask("GET", TABLE, user="bob")
 
     assert (heard.status, heard.reads) == (200, 1)
+
+
+async def test_a_group_that_gets_the_name_of_a_dropped_one_has_none_of_its_roles(
+    node: GuardedNode,
+) -> None:
+    """Until it is added to the metalake anew; a group that a token names is not a kept one."""
+    clerk = Clerk(node)
+    clerk.expect("bob")
+    await node.must("PUT", f"{METALAKE}/permissions/users/bob/revoke", {"roleNames": ["r"]})
+    await clerk.add(GROUP, "staff")
+    await node.must("PUT", f"{METALAKE}/permissions/groups/staff/grant", {"roleNames": ["r"]})
+    for expected in (200, 403):
+        await create_group(node.kernel, "staff")
+        await change_members(node.kernel, "staff", add=["bob"])
+        assert await status(node) == expected
+        await drop_group(node.kernel, "staff", force=True)
+    assert (await node.ask("GET", TABLE, user="bob/staff")).status == 200
+    await create_group(node.kernel, "staff")
+    await change_members(node.kernel, "staff", add=["bob"])
+    await node.must("POST", f"{METALAKE}/groups", {"name": "staff"})
+    assert await status(node) == 403
+    await node.must("PUT", f"{METALAKE}/permissions/groups/staff/grant", {"roleNames": ["r"]})
+    assert await status(node) == 200

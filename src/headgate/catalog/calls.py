@@ -34,6 +34,8 @@ class Caller(NamedTuple):
     since: int = 0
     """The id of the last drop of a kept user of this name: users of metalakes with older ids are
     not this one. 0 if none was dropped."""
+    groups_since: tuple[tuple[str, int], ...] = ()
+    """The same for those of its kept groups whose name a dropped one had."""
 
 
 ANYBODY = Caller()

@@ -99,8 +99,9 @@ def _principals(names: Names, caller: Caller) -> tuple[Entry | None, list[Entry]
     user = names.find(ROOT, USERS, caller.name)
     if user is not None and user.id < caller.since:
         user = None  # it was added for another one, who was dropped
-    found = (names.find(ROOT, GROUPS, group) for group in caller.groups)
-    return user, [entry for entry in found if entry is not None]
+    since = dict(caller.groups_since)
+    found = ((names.find(ROOT, GROUPS, name), since.get(name, 0)) for name in caller.groups)
+    return user, [entry for entry, drop in found if entry is not None and entry.id >= drop]
 
 
 async def _is_orphan(rights: Rights) -> bool:

@@ -7,13 +7,13 @@ node, and costs no read of its own.
 
 import hashlib
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from headgate.catalog.calls import Caller
 from headgate.catalog.entities import Entry
 from headgate.catalog.identity_entities import IdentityEntity
-from headgate.catalog.naming import ROOT, USERS, Names, id_bytes, place_of
+from headgate.catalog.naming import GROUPS, ROOT, USERS, Names, id_bytes, place_of
 from headgate.catalog.passwords import Passwords
 from headgate.catalog.proofs import PasswordProof, TokenProof
 from headgate.catalog.rights import second_of
@@ -39,7 +39,7 @@ REVOKED = "revoked"
 REVOKED_UNTIL = "revoked-until"
 """That time, session -> nothing."""
 DROPPED_NAMES = "dropped-names"
-"""The name of a user that was dropped -> the id of the last drop."""
+"""The letter of users or groups, and the name of one that was dropped -> the id of the drop."""
 KEYS = "keys"
 """The id of a key that signs tokens -> its object."""
 
@@ -144,7 +144,15 @@ class Identities:
             raise refused("disabled user")
         kept = await groups_of(head, known.entry.id)
         groups = tuple(dict.fromkeys((*caller.groups, *kept)))
-        return caller._replace(groups=groups, proof=None, since=known.identity.since)
+        [since] = await dropped_at(head, USERS, [caller.name])
+        own = [name for name in kept if name not in caller.groups]  # the others are a provider's
+        drops = zip(own, await dropped_at(head, GROUPS, own), strict=True)
+        return caller._replace(
+            groups=groups,
+            proof=None,
+            since=since,
+            groups_since=tuple((name, drop) for name, drop in drops if drop),
+        )
 
     async def _check_password(self, name: str, known: Known | None, proof: PasswordProof) -> None:
         id, stored = (known.identity.password_id, known.identity.password) if known else (0, "")
@@ -195,6 +203,21 @@ async def groups_of(head: HeadView, user: int) -> list[str]:
         return sorted(place.name for place in places if place is not None)
 
     return await look(head.index(IDS), named) if groups else []
+
+
+async def dropped_at(head: HeadView, letter: bytes, names: Sequence[str]) -> list[int]:
+    """The ids of the last drops of users or groups of these names; 0 where none was dropped."""
+
+    def find(tree: Tree) -> list[int]:
+        found = [tree.get(letter + name.encode()) for name in names]
+        return [int.from_bytes(id or b"", "big") for id in found]
+
+    return await look(head.index(DROPPED_NAMES), find)
+
+
+def note_drop(draft: Draft, letter: bytes, name: str) -> None:
+    """Remember, in a commit, that a user or group of this name was dropped now."""
+    draft.index(DROPPED_NAMES).put(letter + name.encode(), id_bytes(draft.new_id()))
 
 
 async def create_identities(kernel: Kernel) -> None:

@@ -19,8 +19,6 @@ class IdentityEntity(Stored, frozen=True):
     """Of the user as an OAuth2 client, newest first: id, hash, when it was made."""
     created_ms: int = 0
     created_by: str = ""
-    since: int = 0
-    """The id of the last drop of a user of this name; 0 if none was dropped before."""
 
     def __repr__(self) -> str:
         return f"IdentityEntity(enabled={self.enabled}, ***)"

@@ -11,6 +11,7 @@ from headgate.catalog.identities import (
     change_identities,
     current_head,
     note,
+    note_drop,
 )
 from headgate.catalog.identity_entities import IdentityGroupEntity
 from headgate.catalog.naming import GROUPS, ROOT, USERS, Names, NamesDraft, id_bytes, place_of
@@ -86,6 +87,7 @@ async def drop_group(kernel: Kernel, name: str, *, force: bool = False, by: str 
             _leave(draft, user, entry.id)
         names.remove(ROOT, GROUPS, name, entry)
         draft.discard(entry.object)
+        note_drop(draft, GROUPS, name)
         draft.note(note("drop", "identity-group", name, by))
         return True
 

@@ -9,7 +9,6 @@ import msgspec
 from headgate.catalog.calls import OPERATOR
 from headgate.catalog.entities import Entry, Kind
 from headgate.catalog.identities import (
-    DROPPED_NAMES,
     GROUPS_OF,
     MEMBERS_OF,
     Client,
@@ -20,6 +19,7 @@ from headgate.catalog.identities import (
     groups_of,
     hash_secret,
     note,
+    note_drop,
 )
 from headgate.catalog.identity_entities import IdentityEntity
 from headgate.catalog.naming import ROOT, USERS, Names, NamesDraft, id_bytes
@@ -149,7 +149,7 @@ async def drop_user(kernel: Kernel, name: str, *, by: str = OPERATOR) -> bool:
             draft.index(MEMBERS_OF).remove(pair(group, entry.id))
         names.remove(ROOT, USERS, name, entry)
         draft.discard(entry.object)
-        draft.index(DROPPED_NAMES).put(name.encode(), id_bytes(draft.new_id()))
+        note_drop(draft, USERS, name)
         draft.note(note("drop", "identity", name, by))
         return True
 
@@ -230,14 +230,12 @@ async def _change(
 
 def _add(draft: Draft, names: NamesDraft, name: str, by: str, hashed: str = "") -> Entry:
     check_principal_name(name)
-    dropped = draft.index(DROPPED_NAMES).get(name.encode())
     identity = IdentityEntity(
         draft.new_id(),
         password=hashed,
         password_id=draft.new_id() if hashed else 0,
         created_ms=draft.now_ms,
         created_by=by,
-        since=int.from_bytes(dropped or b"", "big"),
     )
     entry = Entry(Kind.USER, draft.new_id(), draft.stage(identity))
     names.add(ROOT, USERS, name, entry)

@@ -17,7 +17,7 @@ from headgate.catalog.assignments import forget_principal, role_names, roles_by_
 from headgate.catalog.compiling import DISABLED
 from headgate.catalog.entities import Entry, GroupEntity, Kind, UserEntity
 from headgate.catalog.guards import PRINCIPALS
-from headgate.catalog.identities import find_identity
+from headgate.catalog.identities import dropped_at
 from headgate.catalog.metalake_openings import OpenedMetalake
 from headgate.catalog.naming import GROUPS, ROOT, USERS, Names, NamesDraft, id_bytes, place_of
 from headgate.catalog.stored_names import IDS, NAMES
@@ -123,7 +123,7 @@ async def add_users(
 async def _add(metalake: OpenedMetalake, sort: Sort, new: New) -> Principal:
     name = new.name
     check_principal_name(name)
-    since = await _dropped_at(metalake, name) if sort is USER else 0
+    since = await _since(metalake, sort, name)
 
     def attempt(draft: Draft) -> tuple[Principal, int]:
         former = NamesDraft(draft).find(ROOT, sort.group, name)
@@ -144,11 +144,14 @@ async def _add(metalake: OpenedMetalake, sort: Sort, new: New) -> Principal:
     return made
 
 
-async def _dropped_at(metalake: OpenedMetalake, name: str) -> int:
-    """The id of the last drop of a kept user of this name, if there is another one now: what is
-    older in the metalake is of the former. 0 if there is none."""
-    known = await find_identity(metalake.identities, name)
-    return known.identity.since if known else 0
+async def _since(metalake: OpenedMetalake, sort: Sort, name: str) -> int:
+    """The id of the last drop of a kept user or group of this name, if there is another one now:
+    what is older in the metalake is of the former. 0 if there is none."""
+    names = metalake.identities.index(NAMES)
+    if await look(names, lambda tree: Names(tree).find(ROOT, sort.group, name)) is None:
+        return 0
+    [since] = await dropped_at(metalake.identities, sort.group, [name])
+    return since
 
 
 def insert_creator(draft: Draft, name: str) -> int:

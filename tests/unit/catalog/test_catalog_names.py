@@ -4,7 +4,7 @@ import pytest
 
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.catalog_names import CatalogNames
-from headgate.catalog.catalogs import bootstrap
+from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.openings import Openings
 from headgate.errors import BackendUnavailable, CatalogNotFound, MetalakeNotFound
@@ -54,7 +54,8 @@ async def test_a_name_that_means_another_metalake_by_now_is_looked_up_again(
     """What was remembered of it is checked by every read."""
     first = await names.find(Call(CatalogName(METALAKE, CATALOG)))
     second = CatalogEntity(0, CATALOG, f"{world.warehouse}-too", {})
-    await bootstrap(node.kernel, OTHER.metalake, second)
+    await node.kernel.realms.create(OTHER.metalake)
+    await create_catalog(node.kernel, OTHER.metalake, second)
     await rename(node, METALAKE, "former")
     await rename(node, OTHER.metalake, METALAKE)
 
