@@ -93,7 +93,8 @@ READ_ONLY = Setting(
     name="read-only",
     type=bool,
     default=False,
-    help="Whether every request that would change something is refused.",
+    help="Whether every request that would change something is refused. The store may then lie on "
+    "a disk that is mounted read-only.",
 )
 PLANNING_PROCESSES = Setting(
     name="planning.processes",

@@ -10,11 +10,12 @@ import apsw
 
 from headgate.backends.sqlite.checkpoints import CHECKPOINT_BUSY_SECONDS, Checkpointer
 from headgate.backends.sqlite.connections import connect, create_and_connect
+from headgate.backends.sqlite.frozen import NoIndex, connect_frozen, is_frozen
 from headgate.backends.sqlite.own_files import OwnFiles
 from headgate.backends.sqlite.reader import Reader
 from headgate.backends.sqlite.wal_index import WalIndex
 from headgate.backends.sqlite.writer import Writer
-from headgate.errors import Closed, OutcomeUnknown, PointerNotFound, Unavailable
+from headgate.errors import BackendUnavailable, Closed, OutcomeUnknown, PointerNotFound, Unavailable
 from headgate.kernel.records import (
     EMPTY,
     WHOLE,
@@ -59,12 +60,16 @@ class SqliteBackend:
         self._busy_seconds = busy_timeout_seconds
         self._migrations = load_migrations(PACKAGE) if migrations is None else migrations
         self._reader: Reader | None = None  # all four are None while closed
-        self._index: WalIndex | None = None
+        self._index: WalIndex | NoIndex | None = None
         self._writer: Writer | None = None
         self._checkpointer: Checkpointer | None = None
+        self._is_frozen = False  # whether it was opened without a way to write
 
     async def open(self) -> None:
         assert self._reader is None, "open already"
+        if is_frozen(self._path):
+            self._open_frozen()
+            return
         checkpointer = Checkpointer(self._files)
         writer = Writer(partial(self._connect_writer, checkpointer), self._files, self._where)
         index = WalIndex(self._path)
@@ -81,10 +86,30 @@ class SqliteBackend:
         self._reader = Reader(connection, index, self._files, SQL, self._where)
         self._index, self._writer, self._checkpointer = index, writer, checkpointer
 
+    def _open_frozen(self) -> None:
+        """Only to read: nothing is made or changed, neither the file nor what is beside it."""
+        self._files.remember()
+        alone = not self._files.have_log
+        index: WalIndex | NoIndex = NoIndex() if alone else WalIndex(self._path)
+        try:
+            read_seconds = min(self._busy_seconds, READ_BUSY_SECONDS_MAX)
+            connection = connect_frozen(self._path, read_seconds, self._migrations, alone=alone)
+            if alone:
+                self._files.check()  # no writer came meanwhile
+            self._files.remember()
+            index.open()
+        except BaseException:
+            index.close()
+            raise
+        self._reader = Reader(connection, index, self._files, SQL, self._where)
+        self._index = index
+        self._is_frozen = True
+
     async def close(self) -> None:
         reader, writer, checkpointer = self._reader, self._writer, self._checkpointer
         index = self._index
         self._reader = self._index = self._writer = self._checkpointer = None
+        self._is_frozen = False
         if reader is not None:
             reader.close()
         if writer is not None and checkpointer is not None:
@@ -152,6 +177,12 @@ class SqliteBackend:
         return self._reader
 
     def _writing(self) -> Writer:
+        if self._writer is None and self._is_frozen:
+            raise BackendUnavailable(
+                f"{self._where} cannot be written",
+                why="its file may only be read, or its disk is mounted read-only",
+                fix="Start with --read-only, or make the file and its directory writable",
+            )
         if self._writer is None:
             raise self._closed()
         return self._writer

@@ -29,6 +29,11 @@ class OwnFiles:
         """Those that are there now are ours."""
         self._known = self._identities()
 
+    @property
+    def have_log(self) -> bool:
+        """Whether a write-ahead log, or the index of one, is among those that are ours."""
+        return any(self._known[1:])
+
     def are_there(self) -> bool:
         """Whether they are the same."""
         return self._identities() == self._known

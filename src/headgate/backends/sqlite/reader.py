@@ -8,6 +8,7 @@ import apsw
 
 from headgate.backends.sqlite import failures
 from headgate.backends.sqlite.connections import roll_back
+from headgate.backends.sqlite.frozen import NoIndex
 from headgate.backends.sqlite.own_files import OwnFiles
 from headgate.backends.sqlite.wal_index import WalIndex
 from headgate.kernel.records import Partition, Pointer, PointerKey, Row, ScannedRow
@@ -27,7 +28,7 @@ class Reader:
     def __init__(
         self,
         connection: apsw.Connection,
-        index: WalIndex,
+        index: WalIndex | NoIndex,
         files: OwnFiles,
         statements: dict[str, str],
         where: str,
@@ -35,6 +36,7 @@ class Reader:
         self._connection = connection
         self._index = index
         self._files = files
+        self._is_frozen = isinstance(index, NoIndex)
         self._header = b""
         self._known: dict[tuple[PointerKey, ...], list[int | None]] = {}
         """What was read since a commit last changed the header."""
@@ -50,7 +52,10 @@ class Reader:
 
     def pointers(self, keys: Sequence[PointerKey]) -> list[int | None]:
         """The values of these pointers, as of one instant."""
-        self._files.check_now_and_then()
+        if self._is_frozen:
+            self._files.check()  # a writer may come by another way, and pages change in place then
+        else:
+            self._files.check_now_and_then()
         header = self._index.header()  # first: what is read is at least as new
         if header != self._header or len(self._known) > SQLITE_POINTERS_KNOWN_MAX:
             self._known.clear()
