@@ -85,8 +85,17 @@ def is_in_the_way(value: bytes, claimant: Claimant) -> bool:
     waiting = staged_at(value)
     if waiting is None:
         return value != owned(claimant.id)
-    is_own = claimant.principal is not None and waiting.by == digest(claimant.principal)
-    return not is_own and waiting.until_ms > claimant.now_ms
+    return waiting.until_ms > claimant.now_ms and not _is_by(waiting, claimant)
+
+
+def is_staged_by(value: bytes, claimant: Claimant) -> bool:
+    """Whether a location is held for a table that this claimant's principal staged."""
+    waiting = staged_at(value)
+    return waiting is not None and waiting.until_ms > claimant.now_ms and _is_by(waiting, claimant)
+
+
+def _is_by(waiting: Staged, claimant: Claimant) -> bool:
+    return claimant.principal is not None and waiting.by == digest(claimant.principal)
 
 
 def digest(principal: str) -> bytes:

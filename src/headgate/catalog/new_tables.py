@@ -15,8 +15,7 @@ from headgate.catalog.registrations import registered_version
 from headgate.catalog.relation_commits import Change, commit_relations, known_state, new_state
 from headgate.catalog.relations import Relation, check_free, entry_of, find_relation, named
 from headgate.catalog.reservations import stage
-from headgate.catalog.schema_places import check_chosen, check_default
-from headgate.catalog.stored_names import FOLDERS
+from headgate.catalog.schema_places import check_apart
 from headgate.catalog.versions import (
     NewTable,
     Version,
@@ -69,11 +68,9 @@ async def stage_table(
     is_free, principal = chooses_freely(opened), opened.call.principal
 
     def attempt(draft: Draft) -> None:
-        names = NamesDraft(draft)
-        schema = require_namespace(names, namespace, meant)
-        check_default(names, opened.catalog.warehouse, wanted)
-        check_chosen(draft.index(FOLDERS), wanted)
+        schema = require_namespace(NamesDraft(draft), namespace, meant)
         claimant = Claimant(NOBODY, schema.id, is_free, principal, draft.now_ms)
+        check_apart(draft, opened.catalog.warehouse, wanted, claimant)
         stage(draft, wanted, claimant)
 
     await opened.realm.commit(opened.pointer, attempt)

@@ -4,7 +4,7 @@ Others stay within the place of the schema. A table could otherwise be put where
 tables are to lie, or be made of files that somebody else left there.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 from headgate.access.decisions import permits, weigh
@@ -12,7 +12,13 @@ from headgate.access.rules import ALTER_CATALOG
 from headgate.catalog.claimants import NOBODY, Claimant
 from headgate.catalog.entities import NamespaceEntity
 from headgate.catalog.openings import Opened
-from headgate.catalog.reservations import Holding, Locations, check_vacant, never_retried
+from headgate.catalog.reservations import (
+    Holding,
+    Locations,
+    check_vacant,
+    never_retried,
+    not_staged,
+)
 from headgate.catalog.schema_places import LOCATION, check_chosen, check_default, is_below
 from headgate.catalog.stored_names import FOLDERS, LOCATIONS
 from headgate.errors import Forbidden
@@ -35,8 +41,6 @@ async def check_locations(
     Only the commit decides: until then another one may come.
     """
     added = [place for place in wanted if not held or place not in held.locations]
-    await _check_in_schema(opened, levels, added)
-    opened.check_allowed(wanted)
     schema = await opened.look(lambda names: names.namespace(levels))
     claimant = Claimant(
         held.id if held else NOBODY,
@@ -45,10 +49,14 @@ async def check_locations(
         opened.call.principal,
         now_ms,
     )
+    index = opened.head.index(LOCATIONS)
+    new = await look(index, lambda tree: not_staged(tree, added, claimant))
+    await _check_in_schema(opened, levels, added, new)
+    opened.check_allowed(wanted)
     with never_retried(held):
-        await look(opened.head.index(LOCATIONS), lambda tree: check_vacant(tree, added, claimant))
-        await opened.look(lambda names: check_default(names, opened.catalog.warehouse, added))
-        await look(opened.head.index(FOLDERS), lambda tree: check_chosen(tree, added))
+        await look(index, lambda tree: check_vacant(tree, added, claimant))
+        await opened.look(lambda names: check_default(names, opened.catalog.warehouse, new))
+        await look(opened.head.index(FOLDERS), lambda tree: check_chosen(tree, new))
 
 
 async def check_for_schema(opened: Opened, levels: Levels, location: str) -> None:
@@ -65,9 +73,11 @@ def chooses_freely(opened: Opened) -> bool:
     return permits(ALTER_CATALOG, weigh(access, (opened.scope,)), access.standing)
 
 
-async def _check_in_schema(opened: Opened, levels: Levels, locations: Sequence[str]) -> None:
-    """Refuse places of a table or view that are not those of its schema, or are those of a schema
-    below it."""
+async def _check_in_schema(
+    opened: Opened, levels: Levels, locations: Iterable[str], new: Iterable[str]
+) -> None:
+    """Refuse places of a table or view that are not those of its schema, and new ones that are
+    those of a schema below it."""
     if chooses_freely(opened):
         return
     schema = await opened.look(lambda names: names.namespace(levels))
@@ -76,7 +86,7 @@ async def _check_in_schema(opened: Opened, levels: Levels, locations: Sequence[s
     _check(locations, [folder, await _chosen(opened, levels)], own)
     if schema is None:
         return
-    for location in locations:
+    for location in new:
         find = partial(is_below, schema=schema.id, folder=folder, location=location)
         if await opened.look(find):
             raise _refused(location, f"schemas below {folder} have places of their own there")

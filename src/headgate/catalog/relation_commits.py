@@ -21,8 +21,7 @@ from headgate.catalog.own_places import check_locations, chooses_freely
 from headgate.catalog.purging import job_at
 from headgate.catalog.relations import ENTITIES, Relation, discard_files, entry_of, written
 from headgate.catalog.reservations import move, never_retried
-from headgate.catalog.schema_places import check_chosen, check_default
-from headgate.catalog.stored_names import FOLDERS
+from headgate.catalog.schema_places import check_apart
 from headgate.catalog.versions import Version
 from headgate.errors import CommitTimedOut, HeadgateError, LocationTaken
 from headgate.kernel.draft import Draft
@@ -205,11 +204,11 @@ def _place(draft: Draft, change: Change, id: int, schema: int) -> None:
     holding = change.before.holding if change.before else None
     wanted = change.entity.reserved
     added = [place for place in wanted if not holding or place not in holding.locations]
-    with never_retried(holding):
-        check_default(NamesDraft(draft), change.warehouse, added)
-        check_chosen(draft.index(FOLDERS), added)
     by = change.entity.changed_by
-    move(draft, wanted, Claimant(id, schema, change.is_free, by, draft.now_ms), holding)
+    claimant = Claimant(id, schema, change.is_free, by, draft.now_ms)
+    with never_retried(holding):
+        check_apart(draft, change.warehouse, added, claimant)
+    move(draft, wanted, claimant, holding)
 
 
 def _outcome(entries: Sequence[Entry]) -> Done:

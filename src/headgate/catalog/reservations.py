@@ -11,6 +11,7 @@ from headgate.catalog.claimants import (
     Claimant,
     holder_of,
     is_in_the_way,
+    is_staged_by,
     left,
     owned,
 )
@@ -150,6 +151,12 @@ def check_vacant(index: Readable, locations: Iterable[str], claimant: Claimant =
     for location in locations:
         for _, value in others_at(index, location, claimant):
             raise taken(location, holder_of(value))
+
+
+def not_staged(index: Readable, locations: Iterable[str], claimant: Claimant) -> list[str]:
+    """Those of these locations that are not held for a table which the claimant staged there."""
+    values = ((place, index.get(index_key(place)) or b"") for place in locations)
+    return [place for place, value in values if not is_staged_by(value, claimant)]
 
 
 def is_vacant(index: Readable, location: str, own: int) -> bool:

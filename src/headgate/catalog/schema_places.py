@@ -9,8 +9,8 @@ from itertools import islice
 
 from headgate.catalog.claimants import Claimant
 from headgate.catalog.entities import Entry
-from headgate.catalog.naming import NAMESPACES, ROOT, Names, Readable, id_bytes
-from headgate.catalog.reservations import is_inside, taken
+from headgate.catalog.naming import NAMESPACES, ROOT, Names, NamesDraft, Readable, id_bytes
+from headgate.catalog.reservations import is_inside, not_staged, taken
 from headgate.catalog.stored_names import FOLDERS, LOCATIONS
 from headgate.errors import BadRequest
 from headgate.kernel.draft import Draft
@@ -34,6 +34,13 @@ def check_chosen(folders: Readable, locations: Iterable[str]) -> None:
     for location in locations:
         if next(folders.scan(*index_range(location)), None) is not None:
             raise taken(location)
+
+
+def check_apart(draft: Draft, warehouse: str, locations: Iterable[str], claimant: Claimant) -> None:
+    """The same in a commit. What the claimant staged it has: no namespace takes it away later."""
+    added = not_staged(draft.index(LOCATIONS), locations, claimant)
+    check_default(NamesDraft(draft), warehouse, added)
+    check_chosen(draft.index(FOLDERS), added)
 
 
 def is_below(names: Names, schema: int, folder: str, location: str) -> bool:

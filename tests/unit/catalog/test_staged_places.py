@@ -195,6 +195,21 @@ async def test_two_nodes_stage_at_one_place(world: World, node: Node) -> None:
     assert await held(node) == 1
 
 
+async def test_a_namespace_that_comes_meanwhile_does_not_take_a_staged_place(
+    world: World, node: Node
+) -> None:
+    """Who wrote there commits it, also who owns nothing; the namespace is used all the same."""
+    server = await guarded(world)
+    place = f"file:{world.warehouse}/a/x"
+    new = new_table("t", location=place, stage_create=True)
+    staged = (await server.made(TABLES, new, user="ann"))["metadata"]
+    await server.made("namespaces", {"namespace": ["a", "x"]}, user=OWNER)
+
+    assert (await create(server, "u", place, user=OWNER)).status == 409
+    assert (await server.post(f"{TABLES}/t", staged_commit(staged), user="ann")).status == 200
+    await server.made("namespaces/a%1Fx/tables", new_table("t"), user="ann")
+
+
 async def test_a_dropped_table_leaves_its_place_to_its_schema_when_a_stage_ends(
     world: World, node: Node
 ) -> None:
