@@ -107,6 +107,24 @@ async def test_a_lease_is_looked_at_between_few_files(
     assert len([file for file in files if file.exists()]) == COUNT - PURGE_OUTSIDE_AT_ONCE
 
 
+async def test_what_lies_outside_stops_what_leads_to_it(world: World, purging: Purging) -> None:
+    """A manifest elsewhere cannot be deleted: the child does not come to what names it."""
+    await purging.node.purge_in(CATALOG_SCOPE)
+    elsewhere = Path(world.warehouse) / "loose.avro"
+    elsewhere.parent.mkdir()
+    elsewhere.write_text("a manifest")
+    purging.node.storage.counts["undeletable"] = 1
+    outside = Progress("manifests", outside=[elsewhere.as_posix()])
+    purging.deleter.scripts = [[], [outside, Progress("last", 1)]]
+    live = await purging.drop()
+    await purging.workers.idle()
+    row = await purging.row(live)
+
+    assert row is not None
+    assert [line.path for line in row.ledger] == [elsewhere.as_posix()]
+    assert purging.deleter.steps == 1
+
+
 async def test_a_stage_begins_anew_when_another_table_changed(purging: Purging) -> None:
     """The child found other references than it was told of, and did nothing."""
     purging.deleter.scripts = [[STALE], [STALE]]
