@@ -11,6 +11,7 @@ from headgate.catalog.providers import CATALOG_SCOPE
 from headgate.limits import PURGE_OUTSIDE_AT_ONCE
 from headgate.purge.claims import Lease
 from headgate.purge.deleter import STILL_THERE, Progress
+from headgate.purge.history import finished_job
 from headgate.purge.job_states import State
 from headgate.purge.stages import STALE_MAX
 from tests.unit.catalog.lakes import Node, World
@@ -70,6 +71,39 @@ async def test_files_outside_are_deleted_and_counted(world: World, purging: Purg
 
     assert [file for file in files if file.exists()] == []
     assert await purging.live() == []
+
+
+async def test_files_outside_that_an_older_program_tells_of_are_left(
+    world: World, purging: Purging
+) -> None:
+    """Whatever a child tells, the parent deletes nothing outside unless the catalog says so."""
+    files = loose_files(world, 2)
+    purging.deleter.scripts = [[told(files)]]
+    live = await purging.drop()
+    await purging.workers.idle()
+    ended = await finished_job(purging.node.kernel, live.id)
+
+    assert ended is not None
+    assert (ended[1].state, ended[1].deleted, ended[1].left_outside.count) == ("SUCCEEDED", 0, 2)
+    assert all(file.exists() for file in files)
+    assert [task.whole_catalog for task in purging.deleter.tasks] == [False, False]
+
+
+async def test_files_outside_that_others_hold_are_counted(world: World, purging: Purging) -> None:
+    """In a whole catalog, too: those of live tables, and what lies beyond its locations."""
+    await purging.node.purge_in(CATALOG_SCOPE)
+    made = await purging.node.table("other")
+    held = Path(made["metadata-location"])
+    [loose] = loose_files(world, 1)
+    purging.deleter.scripts = [[told([held, loose, Path("/beyond/x")])]]
+    live = await purging.drop()
+    await purging.workers.idle()
+    ended = await finished_job(purging.node.kernel, live.id)
+
+    assert ended is not None
+    assert (ended[1].deleted, ended[1].left_outside.count) == (1, 2)
+    assert set(ended[1].left_outside.paths) == {held.as_posix(), "/beyond/x"}
+    assert (held.exists(), loose.exists()) == (True, False)
 
 
 async def test_a_file_outside_that_is_still_there_is_told(
