@@ -1,9 +1,11 @@
 """Metadata files of commits that never landed go with their table."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
+from uuid import uuid4
 
 import pytest
 
@@ -61,6 +63,34 @@ async def test_what_a_killed_server_left_is_gone_after_the_purge(
     assert row.deleted == len(before) + len(strays)
     assert (row.unreferenced.count, row.left_outside.count) == (1, 0)
     assert [local_path(path) for path in row.unreferenced.paths] == [foreign]
+
+
+async def test_a_metadata_file_that_another_table_was_registered_with_stays(site: Site) -> None:
+    """It is named as those of unfinished commits, and lies among them: another table needs it."""
+    machine = await site.machine()
+    made = await machine.make()
+    elsewhere = Path(site.world.warehouse, "a", "b")
+    metadata = (await machine.node.load())["metadata"] | {
+        "location": elsewhere.as_posix(),
+        "snapshots": [],
+        "snapshot-log": [],
+        "metadata-log": [],
+        "statistics": [],
+        "partition-statistics": [],
+        "refs": {},
+        "current-snapshot-id": -1,
+    }
+    file = local_path(made.location) / "metadata" / f"00042-{uuid4()}.metadata.json"
+    file.write_text(json.dumps(metadata))
+    body = {"name": "b", "metadata-location": file.as_posix()}
+    await machine.node.made("namespaces/a/register", body)
+
+    job = await machine.drop()
+    await machine.work()
+    row = await machine.row(job)
+
+    assert (row.state, row.unreferenced.count) == (State.SUCCEEDED, 0)
+    assert files_of(made) == {file}
 
 
 async def test_what_is_left_is_known_after_a_crash_at_the_end(

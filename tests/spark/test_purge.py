@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from obstore.store import S3Store
@@ -120,14 +121,35 @@ def manifest_of(table: DroppedTable, name: str) -> Path:
     return Path(manifest)
 
 
-def test_files_outside_are_told_and_stay(spark: SparkSession, fence: Fence, tmp_path: Path) -> None:
-    """The parent decides on them."""
+@pytest.mark.parametrize("whole_catalog", [False, True])
+def test_files_outside_are_told_and_stay(
+    spark: SparkSession, fence: Fence, tmp_path: Path, *, whole_catalog: bool
+) -> None:
+    """They are counted and listed; in a whole catalog the parent decides on them."""
     table = DroppedTable(tmp_path).with_many(4)
     own = (str(table.metadata), str(table.data / "0-0.parquet"))
-    outcome = run(table.task(LEAVES, own=own), hands=hands_of(spark, fence))
+    task = table.task(LEAVES, own=own, whole_catalog=whole_catalog)
+    outcome = run(task, hands=hands_of(spark, fence))
+    left = outcome.sums["data"].left_outside
 
     assert names_below(table.data) == {"0-1.parquet", "0-2.parquet", "0-3.parquet"}
-    assert sorted(outcome.outside) == [str(table.data / f"0-{n}.parquet") for n in (1, 2, 3)]
+    found = [str(table.data / f"0-{n}.parquet") for n in (1, 2, 3)]
+    assert (sorted(outcome.outside), left.count) == ((found, 0) if whole_catalog else ([], 3))
+    assert sorted(left.paths) == ([] if whole_catalog else found)
+
+
+def test_metadata_files_of_unfinished_commits_go_with_a_large_table(
+    spark: SparkSession, fence: Fence, tmp_path: Path
+) -> None:
+    """What else nothing refers to stays, and is counted."""
+    table = DroppedTable(tmp_path).with_many(4)
+    (table.metadata / f"00003-{uuid4()}.metadata.json").write_bytes(b"{}")
+    (table.data / "orphan").touch()
+    outcome = purge(table, hands=hands_of(spark, fence))
+
+    assert outcome.failed == []
+    assert names_below(table.folder) == {"data/orphan"}
+    assert outcome.sums["older"].unreferenced.count == 1
 
 
 def test_a_lost_lease_stops_executors_and_driver(

@@ -70,6 +70,8 @@ class JobFacts(msgspec.Struct, frozen=True, rename="kebab"):
     files_deleted: int = 0
     files_missing: int = 0
     bytes_deleted: int = 0
+    files_outside: int = 0
+    files_unreferenced: int = 0
 
     @property
     def name(self) -> str:
@@ -89,6 +91,10 @@ class JobDone(msgspec.Struct, frozen=True):
     missing: int = 0
     bytes: int = 0
     why: str = ""
+    outside: int = 0
+    """Files that it refers to and that stay, as they are outside of its own locations."""
+    unreferenced: int = 0
+    """Files that stay in its own locations, as nothing refers to them."""
 
 
 class PurgeSummary(msgspec.Struct, frozen=True):
@@ -197,7 +203,8 @@ class Purge:
         with suppress(HeadgateError):  # they are only numbers
             facts = _facts(self._server, facts.id)
         gone = facts.files_deleted, facts.files_missing, facts.bytes_deleted
-        return JobDone(facts.id, facts.name, state, self._sizes, *gone, why)
+        left = facts.files_outside, facts.files_unreferenced
+        return JobDone(facts.id, facts.name, state, self._sizes, *gone, why, *left)
 
 
 def _due(options: PurgeOptions, server: Server) -> Iterator[JobFacts]:

@@ -15,7 +15,7 @@ from headgate.pipelines.purge_work import ClaimedJob, Work
 from headgate.pipelines.server import Server
 from headgate.purge.deleter import Progress, Task
 from headgate.purge.fence import Fence, new_fence
-from headgate.purge.ledger import Failed
+from headgate.purge.ledger import Failed, LeftFiles
 from headgate.purge.orders import Order, Report
 from headgate.purge.steps import LEAVES, ROOTS
 from headgate.storage.options import StorageOptions
@@ -109,6 +109,18 @@ async def test_what_asks_for_something_is_reported_at_once() -> None:
     await done(server, Deletes(PLAIN, PLAIN, FAILED, PLAIN, FAILED))
 
     assert [one.progress for one in server.reports] == [PLAIN, FAILED, FAILED, None]
+
+
+async def test_what_is_left_is_reported_before_the_last_file_goes() -> None:
+    """After that nobody can count it again. Of leaves it can wait."""
+    left = Progress("data", left_outside=LeftFiles(1, ("/x",)))
+    server = Told(Order(), Order(task(ROOTS)), Order(), Order(), DONE)
+    await done(server, Deletes(PLAIN, left, left, PLAIN))
+
+    told = [
+        (one.has_ended, one.progress and one.progress.left_outside.count) for one in server.reports
+    ]
+    assert told == [(False, 0), (True, 0), (False, 1), (False, 0), (True, None)]
 
 
 async def test_a_stage_is_begun_anew_when_the_server_says_so() -> None:

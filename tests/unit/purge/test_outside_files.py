@@ -11,6 +11,7 @@ from headgate.catalog.providers import CATALOG_SCOPE
 from headgate.limits import PURGE_OUTSIDE_AT_ONCE
 from headgate.purge.claims import Lease
 from headgate.purge.deleter import STILL_THERE, Progress
+from headgate.purge.history import finished_job
 from headgate.purge.job_states import State
 from headgate.purge.stages import STALE_MAX
 from tests.unit.catalog.lakes import Node, World
@@ -72,6 +73,39 @@ async def test_files_outside_are_deleted_and_counted(world: World, purging: Purg
     assert await purging.live() == []
 
 
+async def test_files_outside_that_an_older_program_tells_of_are_left(
+    world: World, purging: Purging
+) -> None:
+    """Whatever a child tells, the parent deletes nothing outside unless the catalog says so."""
+    files = loose_files(world, 2)
+    purging.deleter.scripts = [[told(files)]]
+    live = await purging.drop()
+    await purging.workers.idle()
+    ended = await finished_job(purging.node.kernel, live.id)
+
+    assert ended is not None
+    assert (ended[1].state, ended[1].deleted, ended[1].left_outside.count) == ("SUCCEEDED", 0, 2)
+    assert all(file.exists() for file in files)
+    assert [task.whole_catalog for task in purging.deleter.tasks] == [False, False]
+
+
+async def test_files_outside_that_others_hold_are_counted(world: World, purging: Purging) -> None:
+    """In a whole catalog, too: those of live tables, and what lies beyond its locations."""
+    await purging.node.purge_in(CATALOG_SCOPE)
+    made = await purging.node.table("other")
+    held = Path(made["metadata-location"])
+    [loose] = loose_files(world, 1)
+    purging.deleter.scripts = [[told([held, loose, Path("/beyond/x")])]]
+    live = await purging.drop()
+    await purging.workers.idle()
+    ended = await finished_job(purging.node.kernel, live.id)
+
+    assert ended is not None
+    assert (ended[1].deleted, ended[1].left_outside.count) == (1, 2)
+    assert set(ended[1].left_outside.paths) == {held.as_posix(), "/beyond/x"}
+    assert (held.exists(), loose.exists()) == (True, False)
+
+
 async def test_a_file_outside_that_is_still_there_is_told(
     world: World, purging: Purging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +139,24 @@ async def test_a_lease_is_looked_at_between_few_files(
 
     assert sizes == [PURGE_OUTSIDE_AT_ONCE]
     assert len([file for file in files if file.exists()]) == COUNT - PURGE_OUTSIDE_AT_ONCE
+
+
+async def test_what_lies_outside_stops_what_leads_to_it(world: World, purging: Purging) -> None:
+    """A manifest elsewhere cannot be deleted: the child does not come to what names it."""
+    await purging.node.purge_in(CATALOG_SCOPE)
+    elsewhere = Path(world.warehouse) / "loose.avro"
+    elsewhere.parent.mkdir()
+    elsewhere.write_text("a manifest")
+    purging.node.storage.counts["undeletable"] = 1
+    outside = Progress("manifests", outside=[elsewhere.as_posix()])
+    purging.deleter.scripts = [[], [outside, Progress("last", 1)]]
+    live = await purging.drop()
+    await purging.workers.idle()
+    row = await purging.row(live)
+
+    assert row is not None
+    assert [line.path for line in row.ledger] == [elsewhere.as_posix()]
+    assert purging.deleter.steps == 1
 
 
 async def test_a_stage_begins_anew_when_another_table_changed(purging: Purging) -> None:

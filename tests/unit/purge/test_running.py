@@ -9,7 +9,6 @@ import pytest
 
 from headgate.catalog.catalogs import alter_catalog
 from headgate.catalog.events import PurgeCompleted, PurgeFailed
-from headgate.catalog.providers import CATALOG_SCOPE
 from headgate.catalog.purging import PURGED, PURGES, TASKS, LiveJob, PurgeTerms
 from headgate.catalog.undropping import undrop
 from headgate.errors import StorageUnavailable, WorkerEnded
@@ -211,24 +210,6 @@ async def test_what_fails_too_often_waits_for_an_operator(
     failed = [event for event in purging.heard if isinstance(event, PurgeFailed)]
     assert [(one.attempts, one.reason, one.job) for one in failed] == [(2, row.error, live.id)]
     assert len(purging.deleter.tasks) == 2
-
-
-async def test_what_lies_outside_stops_what_leads_to_it(world: World, purging: Purging) -> None:
-    """A manifest elsewhere cannot be deleted: the child does not come to what names it."""
-    await purging.node.purge_in(CATALOG_SCOPE)
-    elsewhere = Path(world.warehouse) / "loose.avro"
-    elsewhere.parent.mkdir()
-    elsewhere.write_text("a manifest")
-    purging.node.storage.counts["undeletable"] = 1
-    outside = Progress("manifests", outside=[elsewhere.as_posix()])
-    purging.deleter.scripts = [[], [outside, Progress("last", 1)]]
-    live = await purging.drop()
-    await purging.workers.idle()
-    row = await purging.row(live)
-
-    assert row is not None
-    assert [line.path for line in row.ledger] == [elsewhere.as_posix()]
-    assert purging.deleter.steps == 1
 
 
 async def test_a_stage_begins_anew_when_a_place_becomes_anothers(
