@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -76,13 +76,15 @@ def read_manifests(order: Order, batches: Batches) -> Iterator[pa.RecordBatch]:
     """From manifests to the files they name."""
     forget_zips()
     rows = Rows(path="string", size="int64", why="string")
+    territory = Territory(order.task.roots, order.task.own, order.task.foreign)
     for batch in batches:
         with _fenced(order) as check:
-            walk = Walk(b"{}", open_files(order.files))  # which begins with manifests
+            follows = partial(territory.may_delete, whole_catalog=order.task.whole_catalog)
+            walk = Walk(b"{}", open_files(order.files), follows=follows)  # begins with manifests
             for _, found in walk.content_of(map(_listed, batch.to_pylist())):
                 check()
                 yield from rows.add(len(found.paths), path=found.paths, size=found.sizes)
-            unread = [one for one in walk.unread if one.why and _may_delete(order, one.path)]
+            unread = [one for one in walk.unread if one.why]
             if unread:
                 paths, whys = [one.path for one in unread], [one.why for one in unread]
                 yield from rows.add(len(paths), path=paths, size=[0] * len(paths), why=whys)
@@ -139,13 +141,6 @@ def _fenced(order: Order) -> Iterator[Check]:
     with open_fence(Path(order.fence), SystemClock()) as fence:
         fence.check()
         yield fence.check
-
-
-def _may_delete(order: Order, path: str) -> bool:
-    """Whether a manifest is one that the purge deletes: others hold up nothing."""
-    task = order.task
-    territory = Territory(task.roots, task.own, task.foreign)
-    return territory.may_delete(path, whole_catalog=task.whole_catalog)
 
 
 def _check_hashes(order: Order) -> None:

@@ -25,7 +25,7 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
-from headgate.errors import BadMetadata, HeadgateError
+from headgate.errors import BadMetadata, HeadgateError, TooLarge, Unsupported
 from headgate.limits import (
     MANIFEST_LIST_PARTS_MAX,
     MANIFEST_LISTS_KNOWN_MAX,
@@ -197,6 +197,9 @@ def _listed(files: OpenFiles, snapshot: Snapshot, path: str) -> ManifestFile:
 def _understood(what: str, path: str) -> Iterator[None]:
     try:
         yield
+    except (TooLarge, Unsupported) as error:
+        why = f"{error.what}: {error.why}" if error.why else error.what
+        raise type(error)(f"Cannot read the {what} {path}", why=why, fix=error.fix) from error
     except (HeadgateError, GeneratorExit):
         raise
     except Exception as error:

@@ -38,6 +38,10 @@ FILE_PATH, FILE_SIZE = 100, 104  # ids of fields in a manifest
 MANIFEST_PATH, MANIFEST_LENGTH, COUNTS = 500, 501, (504, 505, 506)  # and in a list of manifests
 
 
+def _always(_path: str) -> bool:
+    return True
+
+
 class SnapshotFiles(msgspec.Struct, frozen=True, rename="kebab", gc=False):
     """What a snapshot leads to."""
 
@@ -100,8 +104,16 @@ class Walk:
     """A walk over a table's files. Manifest lists are read as often as something is asked for, so
     that little is remembered."""
 
-    def __init__(self, metadata: bytes, files: OpenFiles, *, goes_on: bool = False) -> None:
-        """`goes_on`: also without what a store leads to that does not answer."""
+    def __init__(
+        self,
+        metadata: bytes,
+        files: OpenFiles,
+        *,
+        goes_on: bool = False,
+        follows: Callable[[str], bool] = _always,
+    ) -> None:
+        """`goes_on`: also without what a store leads to that does not answer. `follows` says which
+        lists and manifests are read: others are found, and what they lead to is not."""
         check_parts(metadata, "the table's metadata")
         try:
             self._table = msgspec.json.decode(metadata, type=Leads)
@@ -109,6 +121,7 @@ class Walk:
             raise BadMetadata("Cannot parse the table's metadata", why=str(error)) from error
         self._files = files
         self._goes_on = goes_on
+        self._follows = follows
         self.unread: list[Unread] = []
         """What could not be followed; whoever walks may take it away."""
         self.listed = 0
@@ -139,13 +152,17 @@ class Walk:
 
     def content_of(self, manifests: Iterable[Listed]) -> Iterator[tuple[str, Found]]:
         """The same, of these manifests."""
-        for manifest, read in _read_ahead(self._files, manifests):
+        for manifest, read in _read_ahead(self._files, self.followed(manifests)):
             with self._followed("manifest", manifest.path):
                 data = read()
                 if len(data) < manifest.length:  # cut between blocks, which nothing in it tells
                     raise ValueError(f"{len(data)} bytes of {manifest.length} are there")
                 for paths, sizes in columns(data, FILE_PATH, FILE_SIZE):
                     yield manifest.path, Found(paths, sizes)
+
+    def followed(self, listed: Iterable[Listed]) -> Iterator[Listed]:
+        """Those of these files that are read."""
+        return (one for one in listed if self._follows(one.path))
 
     def manifests(self) -> Iterator[Found]:
         """Manifests of all snapshots."""
@@ -174,7 +191,7 @@ class Walk:
         """Manifests of all snapshots, as lists know them; each once."""
         seen = Seen()
         self.listed = 0
-        for one, read in _read_ahead(self._files, self._lists()):
+        for one, read in _read_ahead(self._files, self.followed(self._lists())):
             with self._followed("manifest list", one.path):
                 fields = MANIFEST_PATH, MANIFEST_LENGTH, *COUNTS
                 for some in columns(read(), *fields, rows_max=MANIFESTS_LISTED_MAX):

@@ -132,7 +132,10 @@ class Step:
             if error.why:
                 raise StorageUnavailable(f"{location} cannot be read", why=error.why) from error
             raise
-        return Walk(unzipped(data, location), self._files)
+        # What is not the table's is not read either: it would be listed on the job of others.
+        whole_catalog = self._task.whole_catalog
+        follows = partial(self._territory.may_delete, whole_catalog=whole_catalog)
+        return Walk(unzipped(data, location), self._files, follows=follows)
 
     def _find_needed(self) -> None:
         """Walk over the tables that refer to files of this one."""
@@ -198,12 +201,11 @@ class Step:
         self._report(self._name, outside=list(removed.outside))
 
     def _tell_unread(self) -> None:
-        """What a damaged manifest leads to is not known, so not all is deleted. One that stays
-        where it is, as it is not the table's, holds up nothing: it is listed, and what it leads to
-        in the table's places is counted as unreferenced."""
-        whole_catalog = self._task.whole_catalog
+        """What a damaged manifest leads to is not known, so not all is deleted. One that is not the
+        table's is not read: it is listed, and what it leads to in the table's places is counted as
+        unreferenced."""
         for one in self._walk.unread:
-            if one.why and self._territory.may_delete(one.path, whole_catalog=whole_catalog):
+            if one.why:
                 self._fail(one.path, one.why)
         self._walk.unread.clear()
 

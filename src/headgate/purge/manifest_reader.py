@@ -28,7 +28,7 @@ def content(
     other process is not there yet."""
     if walk.keeps_data:
         return
-    manifests = walk.every_manifest()
+    manifests = walk.followed(walk.every_manifest())
     first = _first(manifests, least)
     if sum(one.files for one in first) < least or _cores() == 1:
         yield from _found_here(walk, chain(first, manifests))

@@ -125,7 +125,7 @@ class Known:
     def read_again(self, tables: Iterable[Surveyed]) -> None:
         """Read these once more with the next look."""
         again = set(tables)
-        for object, one in self.outsiders.items():
+        for object, one in self.outsiders.items() if again else ():
             if one.table in again:
                 self.outsiders[object] = one._replace(again=0.0)
                 self.again = 0.0

@@ -95,6 +95,8 @@ class Referrers:
         is passed over: no tenant holds up another. `is_lenient`: nor by changing all the time.
         """
         places = tuple(map(index_key, live.job.reserved))
+        if anew:
+            self._read_again(live, await self._in_schema(live))
         found, known = await self._outsiders(live.head, anew=anew)
         near = await self._near(live)
         tables = tuple(
@@ -116,13 +118,22 @@ class Referrers:
     async def _near(self, live: LiveJob) -> set[Surveyed]:
         """The tables of the schema of a dropped one that refer to something outside;
         StorageUnavailable if it is not known to what."""
-        known = self._known.get(live.head)
-        found = [] if known is None else await known.in_schema(live.job.table.namespace)
-        unclear = [one for one in found if not one.is_whole]
-        if known is not None and unclear:
-            known.read_again(one.table for one in unclear)
-            raise not_known(unclear[0].table, unclear[0].outside.unclear)
+        found = await self._in_schema(live)
+        for one in found:
+            if not one.is_whole:
+                self._read_again(live, found)
+                raise not_known(one.table, one.outside.unclear)
         return {one.table for one in found}
+
+    async def _in_schema(self, live: LiveJob) -> list[Outsider]:
+        known = self._known.get(live.head)
+        return [] if known is None else await known.in_schema(live.job.table.namespace)
+
+    def _read_again(self, live: LiveJob, tables: Iterable[Outsider]) -> None:
+        """Let the next look read those of these tables that could not be read."""
+        known = self._known.get(live.head)
+        if known is not None:
+            known.read_again(one.table for one in tables if not one.is_whole)
 
     async def elsewhere(
         self, own: PointerKey, paths: Sequence[str], *, is_lenient: bool = False

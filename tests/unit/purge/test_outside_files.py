@@ -8,11 +8,13 @@ import pytest
 
 from headgate.catalog.ports import Files
 from headgate.catalog.providers import CATALOG_SCOPE
+from headgate.catalog.purging import LiveJob
 from headgate.limits import PURGE_OUTSIDE_AT_ONCE
 from headgate.purge.claims import Lease
 from headgate.purge.deleter import STILL_THERE, Progress
 from headgate.purge.history import finished_job
 from headgate.purge.job_states import State
+from headgate.purge.referrers import Referrers, Referring
 from headgate.purge.stages import STALE_MAX
 from tests.unit.catalog.lakes import Node, World
 from tests.unit.purge.scripted import Purging
@@ -180,3 +182,25 @@ async def test_tables_that_never_stand_still_fail_an_attempt(purging: Purging) -
     assert row.state == State.PENDING
     assert row.error.startswith("it is not known which files of table a.t others need")
     assert len(purging.deleter.tasks) == STALE_MAX
+
+
+async def test_tables_of_others_that_never_stand_still_hold_up_nobody_in_the_end(
+    purging: Purging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last try of an attempt takes them as they are; what can be read of them counts."""
+    lenient: list[bool] = []
+    look = Referrers.to_places
+
+    async def noted(
+        self: Referrers, live: LiveJob, *, anew: bool = False, is_lenient: bool = False
+    ) -> Referring:
+        lenient.append(is_lenient)
+        return await look(self, live, anew=anew, is_lenient=is_lenient)
+
+    monkeypatch.setattr(Referrers, "to_places", noted)
+    purging.deleter.scripts = [[STALE] for _ in range(STALE_MAX - 1)]
+    await purging.drop()
+    await purging.workers.idle()
+
+    assert lenient == [False] * (STALE_MAX - 1) + [True] + [False]
+    assert await purging.live() == []
