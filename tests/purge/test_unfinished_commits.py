@@ -68,9 +68,9 @@ async def test_what_a_killed_server_left_is_gone_after_the_purge(
 async def test_a_metadata_file_that_another_table_was_registered_with_stays(site: Site) -> None:
     """It is named as those of unfinished commits, and lies among them: another table needs it."""
     machine = await site.machine()
-    made = await machine.make()
-    elsewhere = Path(site.world.warehouse, "a", "b")
-    metadata = (await machine.node.load())["metadata"] | {
+    await machine.make("model")
+    folder, elsewhere = (Path(site.world.warehouse, "a", name) for name in ("t", "b"))
+    metadata = (await machine.node.load("model"))["metadata"] | {
         "location": elsewhere.as_posix(),
         "snapshots": [],
         "snapshot-log": [],
@@ -80,10 +80,12 @@ async def test_a_metadata_file_that_another_table_was_registered_with_stays(site
         "refs": {},
         "current-snapshot-id": -1,
     }
-    file = local_path(made.location) / "metadata" / f"00042-{uuid4()}.metadata.json"
+    file = folder / "metadata" / f"00042-{uuid4()}.metadata.json"
+    file.parent.mkdir(parents=True)
     file.write_text(json.dumps(metadata))
     body = {"name": "b", "metadata-location": file.as_posix()}
     await machine.node.made("namespaces/a/register", body)
+    made = await machine.make(location=folder.as_posix())
 
     job = await machine.drop()
     await machine.work()

@@ -53,9 +53,11 @@ def test_nothing_is_touched_outside_of_the_roots_or_where_others_are(
 
 
 def test_what_lies_outside_of_its_own_places_stays(tmp_path: Path) -> None:
-    """Of every kind, also where nobody else has it: it is counted, listed, and does not fail."""
+    """Of every kind, also where nobody else has it: it is counted, listed, and does not fail.
+    What is not the table's is not read, so what only that leads to is not known."""
     table = DroppedTable(tmp_path).with_everything()
     there = files_below(tmp_path)
+    known = {path for path in there if "manifest-" not in path}
 
     leaves = run(table.task(LEAVES, own=(str(table.metadata),)))
     roots = run(table.task(ROOTS, own=(str(table.data),)))
@@ -65,9 +67,9 @@ def test_what_lies_outside_of_its_own_places_stays(tmp_path: Path) -> None:
     assert files_below(tmp_path) == there
     assert leaves.gone == roots.gone == 0
     left = [one.left_outside for one in (leaves.sums | roots.sums).values()]
-    assert sum(one.count for one in left) == len(there)
     listed = {Path(path).relative_to(tmp_path).as_posix() for one in left for path in one.paths}
-    assert listed == there
+    assert listed == known
+    assert sum(one.count for one in left) == len(known)
 
 
 def test_what_belongs_to_others_in_the_middle_of_a_table_stays(tmp_path: Path) -> None:
