@@ -31,6 +31,9 @@ class Mode(NamedTuple):
     more: tuple[str, ...] = ()
     """Further settings."""
 
+    def __str__(self) -> str:
+        return f"{self.validation}-{self.invalidation}"
+
     @property
     def is_polling(self) -> bool:
         return self.validation == "poll"

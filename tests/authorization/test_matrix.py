@@ -371,9 +371,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, database: str) -> Plac
 SHORT = {True: {("sqlite", 1), ("postgresql", 2)}, False: {("sqlite", 2)}}
 """Databases and numbers of nodes of the default mode, and of the others."""
 COMBINATIONS = [
-    pytest.param(
-        mode, database, nodes, id=f"{mode.validation}-{mode.invalidation}-{database}-{nodes}"
-    )
+    pytest.param(mode, database, nodes, id=f"{mode}-{database}-{nodes}")
     for mode in MODES
     for database in DATABASES
     for nodes in (1, 2)
@@ -390,7 +388,7 @@ async def test_the_matrix_holds_in_one_process(mode: Mode, place: Place, nodes: 
 
 
 @pytest.mark.parametrize("database", DATABASES)
-@pytest.mark.parametrize("mode", MODES if FULL else MODES[:1], ids="-".join)
+@pytest.mark.parametrize("mode", MODES if FULL else MODES[:1], ids=Mode.__str__)
 async def test_the_matrix_holds_on_two_server_processes(mode: Mode, place: Place) -> None:
     """Real servers, with ports and processes of their own."""
     async with processes(mode, place, 2) as site:
