@@ -212,7 +212,7 @@ def test_a_shared_database_needs_a_master_key(
     url = postgresql_server.create_database()
     where = ("--backend", url, *sets("authentication.methods=token"))
     warehouse = sets(f"bootstrap.warehouse=file://{tmp_path}/tables")
-    with pytest.raises(RuntimeError, match="there is no master key to seal them"):
+    with pytest.raises(RuntimeError, match="there is no master key to seal or make keys with"):
         HeadgateServer(tmp_path / "none", *where, *warehouse).start()
     file = tmp_path / "key"
     file.write_text(MASTER)

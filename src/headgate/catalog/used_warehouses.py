@@ -42,7 +42,7 @@ async def check_unused(kernel: Kernel, files: Listing, warehouse: str) -> None:
         return
     raise BadSetting(
         "the store cannot begin anew",
-        why=f"its database is new, but there are tables in its warehouse {warehouse}, as {found}: "
+        why=f"its database is new, but there are files in its warehouse {warehouse}, as {found}: "
         "the database may be lost, or be another one",
         fix="Restore the database from its backup, or name the right one with --data or --backend; "
         "for a new store choose another bootstrap.warehouse, or say that the tables are known with "
@@ -51,12 +51,11 @@ async def check_unused(kernel: Kernel, files: Listing, warehouse: str) -> None:
 
 
 async def find_metadata_file(files: Listing, warehouse: str) -> str | None:
-    """A metadata file of a table among the first files of a warehouse."""
+    """A metadata file of a table in a warehouse; any file of one that has very many."""
     seen = 0
     async for location in files.list(warehouse):
         seen += 1
-        if location.endswith(METADATA_ENDINGS) and "/metadata/" in location:
+        is_metadata = location.endswith(METADATA_ENDINGS) and "/metadata/" in location
+        if is_metadata or seen >= WAREHOUSE_LOOK_FILES_MAX:
             return location
-        if seen >= WAREHOUSE_LOOK_FILES_MAX:
-            break
     return None

@@ -95,10 +95,17 @@ def described(left: Left) -> dict[str, object]:
 
 
 async def _check_empty(run: Run, place: str) -> None:
-    """Refuse a place at which there is a file."""
-    async for file in StorageFiles(storage_options(run.settings), [place]).list(place):
+    """Refuse a place at which there is a file, or may be one: its disk may be away."""
+    files = StorageFiles(storage_options(run.settings), [place])
+    async for file in files.list(place):
         raise Conflict(
             f"{printable(place)} cannot be freed",
             why=f"files are there, such as {printable(file)}",
             fix="Delete them, or leave them to whoever comes with --abandon-files",
+        )
+    if not await files.is_empty(place):
+        raise Conflict(
+            f"{printable(place)} cannot be freed",
+            why="its folder is not there, so its disk may be away",
+            fix="Mount the disk; or, if the folder was deleted, say --abandon-files",
         )

@@ -1,7 +1,8 @@
 """Reads the bodies of requests, outside of the places that admitted requests have.
 
 A body has a deadline and a lowest pace. So many are read at once, and so many of one address: where
-there is no room for one more, the slowest is ended, so that slow senders hinder only themselves.
+there is no room for one more, the slowest is ended, so that slow senders hinder only themselves. A
+body that has just begun is not slow yet: a burst of them may take as much room again.
 """
 
 import asyncio
@@ -25,6 +26,9 @@ from headgate.limits import (
     OPEN_BODIES_AT_ONCE_MAX,
     OPEN_BODIES_PER_ADDRESS_MAX,
 )
+
+BURST = 2
+"""How much more room bodies take that have just begun."""
 
 
 class BodyOptions(msgspec.Struct, frozen=True):
@@ -104,15 +108,24 @@ class Bodies:
             self._timer = None
 
     def _enter(self, arrival: _Arrival) -> None:
-        own = self._arrivals.setdefault(arrival.address, {})
-        if len(own) >= self._options.per_address_max:
-            self._end_slowest(own, arrival.began)
-        elif self.count >= self._options.at_once_max:
-            self._end_slowest(max(self._arrivals.values(), key=len), arrival.began)
+        self._make_room(arrival)
         self._arrivals.setdefault(arrival.address, {})[arrival] = None
         self.count += 1
         if self._timer is None:
             self._wait()
+
+    def _make_room(self, arrival: _Arrival) -> None:
+        """End the slowest body if there is no room for this one."""
+        options, now = self._options, arrival.began
+        crowd = self._arrivals.get(arrival.address, {})
+        if len(crowd) < options.per_address_max:
+            if self.count < options.at_once_max:
+                return
+            crowd = max(self._arrivals.values(), key=len)
+        slowest = min(crowd, key=lambda one: one.pace(now))
+        is_young = now - slowest.began < options.look_seconds
+        if not is_young or self.count >= options.at_once_max * BURST:
+            self._end(slowest, "it was the slowest of too many at once")
 
     def _leave(self, arrival: _Arrival) -> None:
         own = self._arrivals.get(arrival.address, {})
@@ -122,10 +135,6 @@ class Bodies:
         self.count -= 1
         if not own:
             del self._arrivals[arrival.address]
-
-    def _end_slowest(self, arrivals: _Arrivals, now: float) -> None:
-        slowest = min(arrivals, key=lambda one: one.pace(now))
-        self._end(slowest, "it was the slowest of too many at once")
 
     def _end(self, arrival: _Arrival, why: str) -> None:
         self._leave(arrival)

@@ -39,6 +39,9 @@ AWAY_PAUSES_SECONDS = (0.5, 2.0)
 """Before tables are read once more whose storage did not answer."""
 UNREAD_SECONDS = 60.0
 """Then what was gone or damaged is looked for again: somebody may have restored it."""
+UNCLEAR_SECONDS = 3_600.0
+"""The same for what cannot be read at all: it may take minutes, and holds up those who wait. A
+purge in the table's own schema reads it at once."""
 
 logger = logging.getLogger(__name__)
 
@@ -298,16 +301,15 @@ class Referrers:
                 _surveyed(one, known.own, is_doubted=object in known.doubted)
                 for object, one in zip(some, entities, strict=True)
             ]
-            again = self._kernel.clock.seconds() + UNREAD_SECONDS
+            began = self._kernel.clock.seconds()
             found = await self._surveyed(entities, asked, places.with_those_of(asked))
+            ended = self._kernel.clock.seconds()
             for object, (table, outside) in zip(some, found, strict=True):
                 gaps.update(outside.unread)
                 is_whole = not (outside.unread or outside.unclear)
                 if not is_whole and object not in known.outsiders:
                     _complain(table, outside)
-                # What holds up nobody is not read for each of those who look anew.
-                later = UNREAD_SECONDS if outside.unclear else 0.0
-                until = float("inf") if is_whole else again + later
+                until = float("inf") if is_whole else _again(outside, began, ended)
                 sure = msgspec.structs.replace(table, is_doubted=False)
                 known.learn(object, Outsider(sure, outside, until))
         return gaps
@@ -364,6 +366,14 @@ def _folder_of(path: str) -> bytes:
         return index_key(path.rstrip("/").rpartition("/")[0])
     except InvalidInput:  # no location at all: nothing of ours
         return b""
+
+
+def _again(outside: Outside, began: float, ended: float) -> float:
+    """When a table is read once more, of which not all is known: what is missing may be back since
+    its reading began; what cannot be read took its time, and holds up nobody."""
+    if not outside.unclear:
+        return began + UNREAD_SECONDS
+    return ended + (2 * UNREAD_SECONDS if outside.is_away else UNCLEAR_SECONDS)
 
 
 def _complain(table: Surveyed, outside: Outside) -> None:
