@@ -115,6 +115,18 @@ async def test_an_operator_gives_a_metalake_to_the_new_user(node: GuardedNode) -
     assert (await status(node), CATALOG) == (200, "main")
 
 
+async def test_a_former_user_that_owns_the_metalake_is_not_replaced(node: GuardedNode) -> None:
+    """The metalake would have no owner: it gets another one first."""
+    clerk = Clerk(node)
+    clerk.expect("bob")
+    owner = {"name": "bob", "type": "USER"}
+    await clerk.node.must("PUT", f"{METALAKE}/owners/metalake/default", owner)
+    await replace(node, "bob")
+
+    refused = await node.ask("POST", f"{METALAKE}/users", {"name": "bob"})
+    assert (refused.status, "it owns the metalake" in refused.json["message"]) == (400, True)
+
+
 async def test_a_warm_request_of_a_kept_user_is_one_read(node: GuardedNode) -> None:
     """What is known of drops comes with what is known of the user."""
     await replace(node, "bob")

@@ -96,10 +96,10 @@ class PasswordQueue:
     def leave(self, turn: Turn) -> None:
         """The password of this turn is verified, or is not to be: the next one has its turn."""
         self._forget(turn)
-        if not turn.come.done():
+        if not turn.come.done() or turn.come.cancelled():  # its request was given up
             self._withdraw(turn)
             return
-        if turn.come.cancelled() or turn.come.exception() is not None:
+        if turn.come.exception() is not None:
             return  # it never had its turn
         self._running -= 1
         if self._waiting:

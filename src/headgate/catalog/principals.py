@@ -123,7 +123,7 @@ async def add_users(
 async def _add(metalake: OpenedMetalake, sort: Sort, new: New) -> Principal:
     name = new.name
     check_principal_name(name)
-    since = await _since(metalake, sort, name)
+    since, owner = await _since(metalake, sort, name), metalake.root.owner
 
     def attempt(draft: Draft) -> tuple[Principal, int]:
         former = NamesDraft(draft).find(ROOT, sort.group, name)
@@ -132,6 +132,8 @@ async def _add(metalake: OpenedMetalake, sort: Sort, new: New) -> Principal:
                 f"{sort.word.capitalize()} already exists: {name}", fix="Choose another name"
             )
         if former is not None:
+            if former.id == owner:
+                raise _owning(metalake, sort, name, "replace")
             _take_out(draft, sort, name, former)
         entity = sort.make(new, draft.now_ms, metalake.call.principal)
         draft.note(metalake.call.note("create", sort.word, [name]))

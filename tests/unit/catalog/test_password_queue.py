@@ -119,3 +119,16 @@ async def test_who_goes_away_leaves_no_trace() -> None:
 
     assert guesses.queue.count == 0
     assert is_up(guesses.enter(HERE, "bob"))
+
+
+async def test_a_request_that_is_given_up_loses_its_turn() -> None:
+    """Also if it was waiting: the next one has its turn, and nothing is left of the other."""
+    guesses = Guesses(at_once=1)
+    first, second, third = guesses.many(3)
+    assert second is not None
+    second.come.cancel()
+    guesses.queue.leave(second)
+    guesses.serve(first)
+
+    assert is_up(third)
+    assert guesses.queue.count == 0
