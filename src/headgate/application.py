@@ -141,8 +141,9 @@ async def _bootstrap(settings: Settings, kernel: Kernel) -> None:
     metalake, first = settings[BOOTSTRAP_METALAKE], bootstrap_catalog(settings)
     is_passing = settings[BACKEND] == "memory:"  # each of its stores is new
     if not is_passing and not settings[BOOTSTRAP_ACCEPT_TABLES]:
-        files = StorageFiles(storage_options(settings), (first.warehouse,), clock=kernel.clock)
-        await check_unused(kernel, files, first.warehouse)
+        for place in {first.warehouse, catalog_places(settings).root}:
+            files = StorageFiles(storage_options(settings), (place,), clock=kernel.clock)
+            await check_unused(kernel, files, place)
 
     async def check() -> None:
         check_writable(first.warehouse)

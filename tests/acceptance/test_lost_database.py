@@ -53,7 +53,7 @@ def test_a_lost_database_beside_a_full_warehouse_is_one_line_and_exit_code_2(
         done = serve(tmp_path, "--processes", processes)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.count("\n") == 1
-        assert "its database is new, but there are tables in its warehouse" in done.stderr
+        assert "its database is new, but there are files in its warehouse" in done.stderr
         assert location.rpartition("/")[2] in done.stderr
         assert "Restore the database from its backup" in done.stderr
 
@@ -92,3 +92,14 @@ def test_other_files_in_a_warehouse_keep_no_server_from_starting(tmp_path: Path)
         make_table(server)
     with HeadgateServer(tmp_path, "--backend", "memory:", "--data", str(tmp_path / "data")):
         pass
+
+
+def test_tables_of_catalogs_that_were_created_later_count_too(tmp_path: Path) -> None:
+    """They lie below another folder than those of the first catalog."""
+    metadata = tmp_path / "data" / "warehouses" / "default=2Ec" / "a" / "t" / "metadata"
+    metadata.mkdir(parents=True)
+    (metadata / "00000-x.metadata.json").touch()
+
+    done = serve(tmp_path)
+
+    assert (done.returncode, "00000-x.metadata.json" in done.stderr) == (2, True)

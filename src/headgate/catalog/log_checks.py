@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from headgate.catalog.catalogs import stored_catalogs
 from headgate.catalog.checkpoints import Known
 from headgate.ids import time_ms
 from headgate.kernel.chain import Chain
@@ -113,8 +114,14 @@ class LogChecks:
             return False
         if key.realm == SYSTEM_REALM:
             return False
-        kept = {one.id for one in await self._kernel.realms.list() if one.state not in _DELETED}
-        return key.realm not in kept or key.name not in REALM_POINTERS
+        kept = {one.id: one for one in await self._kernel.realms.list()}
+        realm = kept.get(key.realm)
+        if realm is None or realm.state in _DELETED:
+            return True
+        if key.name in REALM_POINTERS:
+            return False
+        there = await stored_catalogs(self._kernel, realm)
+        return not any(key.name.startswith(f"cat/{one.id}/") for one in there)
 
     def _is_early(self, chain: Chain) -> bool:
         """Whether commits are gone that no cut would have taken: the oldest that is kept is older

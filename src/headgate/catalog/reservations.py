@@ -171,9 +171,14 @@ def is_inside(index: Readable, location: str, claimant: Claimant) -> bool:
 
 
 def others_at(index: Readable, location: str, claimant: Claimant) -> Iterator[tuple[bytes, bytes]]:
-    """What others hold above, at and below a location: keys, and who it is."""
+    """What others hold above, at and below a location: keys, and who it is.
+
+    What the claimant's principal staged makes way at the very location only: keys that were handed
+    out for one above or below are good until it expires.
+    """
+    place, elsewhere = index_key(location), claimant._replace(principal=None)
     for key, value in _all_at(index, location):
-        if is_in_the_way(value, claimant):
+        if is_in_the_way(value, claimant if key == place else elsewhere):
             yield key, value
 
 

@@ -1,11 +1,15 @@
 """All logs of a store are checked; what may be gone and what may not is told apart."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from headgate.catalog.catalogs import bootstrap, stored_catalogs
 from headgate.catalog.checkpoints import known_positions, make_checkpoint
+from headgate.catalog.entities import CATALOG_TYPES, CatalogEntity
 from headgate.catalog.log_checks import LogChecks, LogFindings
+from headgate.catalog.openings import head_pointer
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import RealmState
@@ -72,6 +76,23 @@ async def test_the_log_of_a_dropped_catalog_may_be_gone(store: Store) -> None:
 
     assert [one.pointer for one in found.gone] == [CATALOG]
     assert found.broken == 0
+
+
+async def test_the_log_of_a_catalog_that_is_there_is_missed(tmp_path: Path) -> None:
+    """Whoever takes the pointer of a live catalog away does not pass for who drops it."""
+    async with Rig() as rig:
+        kernel = await rig.open(types=CATALOG_TYPES)
+        await bootstrap(kernel, "acme", CatalogEntity(0, "main", str(tmp_path), {}))
+        [realm] = await kernel.realms.list()
+        [catalog] = await stored_catalogs(kernel, realm)
+        key = PointerKey(realm.id, head_pointer(catalog.id))
+        await kernel.realm(realm.id).commit(key.name, putting(b"1"))
+        known = known_positions([await make_checkpoint(kernel)])
+        await kernel.backend.delete_pointers([key])
+        found = await LogChecks(kernel, known, 0).make(None, lambda _: None)
+
+    assert [one.pointer for one in found.breaks] == [key.name]
+    assert found.gone == []
 
 
 @pytest.mark.parametrize("state", [RealmState.PURGING, None])

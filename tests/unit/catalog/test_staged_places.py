@@ -77,6 +77,20 @@ async def test_what_somebody_staged_is_taken(world: World, node: Node, below: st
     assert all(one.error[2].startswith("Location is taken") for one in answers)
 
 
+@pytest.mark.parametrize("place", ["x", "x/y/z"])
+async def test_a_creator_stages_nothing_above_or_below_what_it_staged(
+    world: World, node: Node, place: str
+) -> None:
+    """Keys for the first are good for as long as that is held; at the same place it begins anew."""
+    await stage(node, location=f"{world.warehouse}/x/y")
+    body = new_table("u", location=f"{world.warehouse}/{place}", stage_create=True)
+    refused = await node.post(TABLES, body, user="ann")
+
+    assert (refused.status, await held(node)) == (409, 1)
+    await stage(node, "u", location=f"{world.warehouse}/x/y")
+    assert await held(node) == 1
+
+
 @pytest.mark.parametrize("way", ["table", "transaction"])
 async def test_its_creator_commits_it(world: World, node: Node, way: str) -> None:
     """The table has the place from then on, and nothing is left of what was staged."""
@@ -117,7 +131,7 @@ async def test_a_request_that_is_repeated_is_answered_again(world: World, node: 
     for _ in range(3):
         assert (await stage(node, location=place))["location"] == place
     wider = {"write.data.path": f"{world.warehouse}/y"}
-    last = await stage(node, location=f"{place}/in", properties=wider)
+    last = await stage(node, location=place, properties=wider)
 
     assert await held(node) == 4
     await node.made(f"{TABLES}/t", staged_commit(last), user="ann")
