@@ -384,6 +384,23 @@ async def test_an_objection_ends_the_lease(rig: Rig, process: Process) -> None:
     await process.leases.stop()
 
 
+async def test_a_lease_that_is_objected_to_is_given_back(rig: Rig, process: Process) -> None:
+    """One that takes the place of a lost one is not used before it is confirmed."""
+
+    async def object_to_it() -> None:
+        raise NewerFormat("another one changed something", why="a test", fix="Look")
+
+    await process.leases.acquire()
+    process.leases.confirm_by(object_to_it)
+    rig.clock.advance(2 * LEASE_MS)
+
+    with pytest.raises(NewerFormat):
+        await process.leases.renew()
+    rig.clock.advance(1_000)
+    assert process.ids.node is None
+    assert await process.leases.live() == []
+
+
 async def test_a_machine_that_slept_renews_when_it_wakes_up(rig: Rig, process: Process) -> None:
     """The wall clock counts: the lease is long over, and back within seconds."""
     await process.leases.start(no_objection)
