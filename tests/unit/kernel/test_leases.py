@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from headgate.errors import BackendUnavailable, NewerFormat, NoNodeId
+from headgate.errors import BackendUnavailable, NoNodeId
 from headgate.ids import IdGenerator, lease_row, node, time_ms
 from headgate.kernel.cache import Cache
 from headgate.kernel.leases import NODE_LEASE_TYPE, NodeLease, NodeLeases
@@ -366,39 +366,6 @@ async def test_a_lease_lost_to_another_is_not_released(rig: Rig) -> None:
 
     assert await second.row() == before
     second.ids.next()
-
-
-async def test_an_objection_ends_the_lease(rig: Rig, process: Process) -> None:
-    """The format has moved on: this process makes no more ids, and takes no other node."""
-
-    async def object_to_it() -> None:
-        raise NewerFormat("too old", why="a test", fix="Upgrade")
-
-    await process.leases.start(object_to_it)
-    await turns(1)
-    for _ in range(3):
-        rig.clock.advance(LEASE_RENEW_MS)
-        await turns(3)
-
-    assert process.ids.node is None
-    await process.leases.stop()
-
-
-async def test_a_lease_that_is_objected_to_is_given_back(rig: Rig, process: Process) -> None:
-    """One that takes the place of a lost one is not used before it is confirmed."""
-
-    async def object_to_it() -> None:
-        raise NewerFormat("another one changed something", why="a test", fix="Look")
-
-    await process.leases.acquire()
-    process.leases.confirm_by(object_to_it)
-    rig.clock.advance(2 * LEASE_MS)
-
-    with pytest.raises(NewerFormat):
-        await process.leases.renew()
-    rig.clock.advance(1_000)
-    assert process.ids.node is None
-    assert await process.leases.live() == []
 
 
 async def test_a_machine_that_slept_renews_when_it_wakes_up(rig: Rig, process: Process) -> None:
