@@ -34,7 +34,7 @@ async def check_unused(kernel: Kernel, files: Listing, warehouse: str) -> None:
         return
     try:
         async with asyncio.timeout(WAREHOUSE_LOOK_SECONDS):
-            found = await find_metadata_file(files, warehouse)
+            found = await find_table_file(files, warehouse)
     except (HeadgateError, TimeoutError) as error:
         logger.warning("%s is not looked at for tables of another store: %s", warehouse, error)
         return
@@ -50,7 +50,7 @@ async def check_unused(kernel: Kernel, files: Listing, warehouse: str) -> None:
     )
 
 
-async def find_metadata_file(files: Listing, warehouse: str) -> str | None:
+async def find_table_file(files: Listing, warehouse: str) -> str | None:
     """A metadata file of a table in a warehouse; any file of one that has very many."""
     seen = 0
     async for location in files.list(warehouse):

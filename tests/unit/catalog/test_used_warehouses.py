@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 import pytest
 
 from headgate.catalog import used_warehouses
-from headgate.catalog.used_warehouses import check_unused, find_metadata_file
+from headgate.catalog.used_warehouses import check_unused, find_table_file
 from headgate.errors import BadSetting, StorageUnavailable
 from headgate.limits import WAREHOUSE_LOOK_FILES_MAX
 from headgate.testing.kernels import Rig
@@ -59,10 +59,10 @@ async def test_a_store_that_has_metalakes_is_not_looked_at(rig: Rig) -> None:
 async def test_the_look_is_bounded() -> None:
     """It ends with the first metadata file, or after so many others: these are no accident."""
     many = Listed(f"{WAREHOUSE}/a/t/data/{number}.parquet" for number in range(10**9))
-    assert await find_metadata_file(many, WAREHOUSE) is not None
+    assert await find_table_file(many, WAREHOUSE) is not None
     assert many.given == WAREHOUSE_LOOK_FILES_MAX
     first = Listed([FILE, FILE])
-    assert await find_metadata_file(first, WAREHOUSE) == FILE
+    assert await find_table_file(first, WAREHOUSE) == FILE
     assert first.given == 1
 
 
