@@ -84,7 +84,7 @@ from headgate.storage.files import StorageFiles
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.worker_files import WorkerFiles
 from headgate.wiring import chance, database_file, entropy, open_kernel, server_name
-from headgate.workers.pool import WorkerPool
+from headgate.workers.pool import PoolOptions, WorkerPool
 
 ICEBERG_PREFIX, GRAVITINO_PREFIX = "/iceberg", "/api"
 DOCUMENTS = (
@@ -200,7 +200,7 @@ async def _iceberg(
     the stack."""
     storage = storage_options(settings)
     pool = WorkerPool(PLANNING, pool_options(settings))
-    workshop = WorkerPool(METADATA)
+    workshop = WorkerPool(METADATA, PoolOptions(is_shared=True))
     stack.push_async_callback(pool.close)
     stack.push_async_callback(workshop.close)
     gateway = StorageGateway(storage, kernel.clock)

@@ -115,8 +115,7 @@ METADATA_FILE_BYTES_MAX = 256 << 20  # as it lies in its store, and decompressed
 METADATA_UNPACKED_BYTES_MIN = 32 << 20  # that may come out of a small file
 METADATA_EXPANSION_MAX = 100  # times its size, that may come out of a larger one
 METADATA_PARTS_MAX = 16_000_000  # members and items, before objects are made of them
-REGISTRATIONS_AT_ONCE_MAX = 4  # that are read and verified: each file may be as large as that
-REGISTRATIONS_WAITING_MAX = 64
+REGISTRATIONS_PER_PRINCIPAL_MAX = 4  # read and verified at once: each file may be that large
 METADATA_INLINE_BYTES_MAX = 1 << 20  # work on more is done in another process, as it takes 5 ms
 VERIFIED_INLINE_BYTES_MAX = 64 << 10  # the same of what is read to its last member
 DEFINITIONS_INLINE_BYTES_MAX = 16 << 10  # the same of bodies, and of schemas: 300 columns
@@ -126,10 +125,15 @@ WORKER_MEMORY_BYTES_MAX = 4 << 30  # of data of a worker process, its stacks inc
 WORKER_CPU_SECONDS_MAX = 120  # for one answer
 WORKER_OPEN_FILES_MAX = 4_096
 WORKER_HELD_BYTES_MAX = 1 << 29  # of freed memory that a worker keeps for its next job
+SLOTS_WAITING_MAX = 128  # requests that wait for one kind of worker
+SLOTS_WAITING_PER_PRINCIPAL_MAX = 64
+SLOTS_SLOW_MAX = 1  # held at once by all tenants whose jobs lately were ended as too slow
+SLOW_JOB_SECONDS = 10.0  # a job that is ended after more, and is not done, was too slow
+SLOW_TENANT_SECONDS = 60.0  # that the tenant of such a job is served after all others
 RESERVED_LOCATIONS_MAX = 32  # of one table or view, those that it had before among them
 RESERVED_BYTES_MAX = 10 << 10  # in these: a purge job names all of them in one entry of an index
 CREDENTIAL_SECONDS_MAX = 43_200  # of temporary keys for clients
-STAGED_MS = (CREDENTIAL_SECONDS_MAX + 3_600) * 1_000  # that a staged table holds its place
+STAGED_MS = (CREDENTIAL_SECONDS_MAX + 3_600) * 1_000  # a staged table's place outlives its keys
 STAGED_PER_PRINCIPAL_MAX = 10_000  # staged tables of one catalog that wait for their commit
 STAGED_EXPIRED_PER_COMMIT = 16  # that are cleared away by one that stages another
 TABLE_COMMIT_TRIES_MAX = 32
@@ -265,6 +269,7 @@ PLAN_INLINE_MANIFESTS_MAX = 32
 PLAN_ANSWER_BYTES = 32 << 20  # of one answer, about; the smallest group is a manifest
 PLAN_TASKS_BYTES_MAX = 8 << 20  # of all plan tasks of one answer
 PLAN_RESIDUALS_BYTES_MAX = 512 << 20  # of one answer, before clients run out of memory
+PLAN_TASK_SECONDS_MAX = 20.0  # for one group of manifests
 PLAN_ID_CHARS_MAX = 2_000  # it becomes part of a path
 PLAN_TOKEN_BYTES_MAX = 4 << 20  # when unpacked
 FILTER_RECURSION_MAX = 20_000  # filters are trees, and clients write long ones lopsided
@@ -378,23 +383,18 @@ ORPHANS_FAILURES_SHOWN = 100  # in a summary
 
 assert PAGE_MERGED_BYTES_MAX > 2 * PAGE_MERGE_BELOW_BYTES
 assert PAGE_BYTES_MAX + INDEX_KEY_BYTES_MAX + INDEX_VALUE_BYTES_MAX < ROW_BYTES_MAX
-assert ROOTS_BYTES_MAX + CHANGES_INLINE_BYTES_MAX < ROW_BYTES_MAX
+assert ROOTS_BYTES_MAX + CHANGES_INLINE_BYTES_MAX < ROW_BYTES_MAX < BATCH_BYTES_MAX
 assert LOCATION_BYTES_MAX < FILE_LOCATION_BYTES_MAX <= INDEX_KEY_BYTES_MAX
 assert RESERVED_BYTES_MAX + FILE_LOCATION_BYTES_MAX < INDEX_VALUE_BYTES_MAX
 assert RESERVED_BYTES_MAX >= 5 * LOCATION_BYTES_MAX  # its own, and one for each path property
-assert STAGED_MS > CREDENTIAL_SECONDS_MAX * 1_000  # nobody has keys for a place that is free
-assert BATCH_BYTES_MAX > ROW_BYTES_MAX
-assert LEASE_MS > 2 * LEASE_RENEW_MS
 assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0
 assert BODY_BYTES_MIN < SHORT_BODY_BYTES_MAX < BODY_BYTES_MAX
 assert PASSWORDS_PER_USER_AT_ONCE_MAX < PASSWORDS_PER_ADDRESS_MAX < PASSWORDS_WAITING_MAX
 assert 2 * PASSWORDS_WAITING_MAX < REQUESTS_MAX  # each takes the place of a request
 assert CONNECTION_LOOK_SECONDS * CONNECTION_LOOKS_MAX == HEADER_SECONDS < IDLE_SECONDS
-assert BODY_SECONDS_MAX < REQUEST_SECONDS_MAX
-assert BODY_CREDIT_BYTES / BODY_PACE_BYTES_MIN < BODY_SECONDS_MAX
+assert BODY_CREDIT_BYTES / BODY_PACE_BYTES_MIN < BODY_SECONDS_MAX < REQUEST_SECONDS_MAX
 assert FORM_BYTES_MAX > 2 * TOKEN_CHARS_MAX
-assert ENQUIRY_SECONDS < REQUEST_SECONDS_MAX
-assert REFERENCES_ASKED_BYTES_MAX * 3 < BODY_BYTES_MAX
-assert PORTAGE_PAGE_BYTES * 3 < BODY_BYTES_MAX
+assert max(REFERENCES_ASKED_BYTES_MAX, PORTAGE_PAGE_BYTES) * 3 < BODY_BYTES_MAX
 assert FINISH_SECONDS + GIVE_UP_SECONDS + CLOSE_SECONDS < STOP_SECONDS
-assert PIPELINE_REQUEST_SECONDS_MAX > REQUEST_SECONDS_MAX
+assert ENQUIRY_SECONDS < REQUEST_SECONDS_MAX < PIPELINE_REQUEST_SECONDS_MAX
+assert SLOW_JOB_SECONDS < PLAN_TASK_SECONDS_MAX < REQUEST_SECONDS_MAX

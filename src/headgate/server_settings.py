@@ -73,7 +73,7 @@ def shown_configs(settings: Settings) -> dict[str, object]:
 
 def pool_options(settings: Settings) -> PoolOptions:
     """How much planning goes on at once."""
-    return PoolOptions(workers=settings[server.PLANNING_PROCESSES])
+    return PoolOptions(workers=settings[server.PLANNING_PROCESSES], is_shared=True)
 
 
 def lake_options(settings: Settings) -> LakeOptions:

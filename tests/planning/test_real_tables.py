@@ -25,6 +25,7 @@ from headgate.planning.files import LocalFiles
 from headgate.planning.planner import WORKER, Planner
 from headgate.planning.reachable import Walk
 from headgate.workers.pool import WorkerPool
+from headgate.workers.turns import NO_TENANT
 from tests.planning.batches import batches
 from tests.planning.tables import MetadataTable, bounds, data_file
 
@@ -106,7 +107,7 @@ async def test_the_files_and_residuals_are_those_of_pyiceberg(
     expression = AlwaysTrue() if filter is True else BooleanExpression.model_validate(filter)
     request = json.dumps({"filter": filter}).encode()
 
-    answer = json.loads(await planner.plan(metadata_of(table), request, ()))
+    answer = json.loads(await planner.plan(metadata_of(table), request, (), NO_TENANT))
 
     expected = {task.file.file_path: task.residual for task in table.scan(expression).plan_files()}
     tasks = {task["data-file"]["file-path"]: task for task in answer["file-scan-tasks"]}
@@ -130,16 +131,16 @@ def test_every_file_of_a_table_is_reached(table: Table, folder: Path) -> None:
 async def test_a_plan_is_fetched_and_checked_by_its_id(table: Table, planner: Planner) -> None:
     """Cancelling asks only whether the id is one of ours."""
     metadata = metadata_of(table)
-    answer = json.loads(await planner.plan(metadata, b"{}", ()))
+    answer = json.loads(await planner.plan(metadata, b"{}", (), NO_TENANT))
 
-    fetched = json.loads(await planner.fetch_plan(metadata, answer["plan-id"], ()))
+    fetched = json.loads(await planner.fetch_plan(metadata, answer["plan-id"], (), NO_TENANT))
 
     planner.check_plan(answer["plan-id"])
     assert fetched["file-scan-tasks"] == answer["file-scan-tasks"]
     with pytest.raises(PlanNotFound):
         planner.check_plan("rubbish")
     with pytest.raises(PlanNotFound):
-        await planner.fetch_plan(metadata, "rubbish", ())
+        await planner.fetch_plan(metadata, "rubbish", (), NO_TENANT)
 
 
 async def test_files_outside_of_the_allowed_folder_are_not_read(
@@ -147,17 +148,17 @@ async def test_files_outside_of_the_allowed_folder_are_not_read(
 ) -> None:
     """Metadata comes from clients, and may name any file."""
     with pytest.raises(Forbidden):
-        await planner.plan(metadata_of(table), b"{}", (str(tmp_path / "elsewhere"),))
+        await planner.plan(metadata_of(table), b"{}", (str(tmp_path / "elsewhere"),), NO_TENANT)
 
 
 async def test_errors_come_out_of_the_worker(table: Table, planner: Planner) -> None:
     """They are the same as if planning ran here."""
     metadata = metadata_of(table)
     with pytest.raises(BadRequest, match="Cannot find field 'x'"):
-        await planner.plan(metadata, b'{"filter": {"type": "is-null", "term": "x"}}', ())
+        await planner.plan(metadata, b'{"filter": {"type": "is-null", "term": "x"}}', (), NO_TENANT)
     lost = metadata.replace(b"/snap-", b"/lost-")
     with pytest.raises(FileMissing):
-        await planner.plan(lost, b"{}", ())
+        await planner.plan(lost, b"{}", (), NO_TENANT)
 
 
 @pytest.mark.parametrize("depth", [2_000, 100_000])
@@ -171,9 +172,9 @@ async def test_long_filters_do_not_break_a_worker(
 
     if depth > 10_000:
         with pytest.raises(BadRequest):
-            await planner.plan(metadata_of(table), request, ())
+            await planner.plan(metadata_of(table), request, (), NO_TENANT)
     else:
-        assert json.loads(await planner.plan(metadata_of(table), request, ()))
+        assert json.loads(await planner.plan(metadata_of(table), request, (), NO_TENANT))
 
 
 def test_the_server_does_not_import_pyiceberg() -> None:
@@ -211,10 +212,10 @@ async def test_planning_many_files_does_not_hold_up_the_loop(
     manifest = table.manifest([data_file(f"data-{n}", **bounds(n, n)) for n in range(10_000)])
     table.snapshot(1, [manifest] * 5)
     metadata = table.metadata()
-    [task, *_] = json.loads(await planner.plan(metadata, b"{}", ()))["plan-tasks"]
+    [task, *_] = json.loads(await planner.plan(metadata, b"{}", (), NO_TENANT))["plan-tasks"]
 
     with longest_work() as work:
-        answer = await planner.fetch_tasks(metadata, task, ())
+        answer = await planner.fetch_tasks(metadata, task, (), NO_TENANT)
 
     assert len(json.loads(answer)["file-scan-tasks"]) == 10_000
     assert work[0] < 0.01

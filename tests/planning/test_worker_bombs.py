@@ -11,6 +11,7 @@ from headgate.errors import BadMetadata, TooLarge
 from headgate.planning.files import LocalFiles
 from headgate.planning.planner import WORKER, Planner
 from headgate.workers.pool import PoolOptions, WorkerPool
+from headgate.workers.turns import NO_TENANT
 from tests.planning.bombs import avro, list_bomb, sized
 from tests.planning.tables import MetadataTable, data_file
 
@@ -52,7 +53,7 @@ async def test_a_table_that_is_a_bomb_is_refused_and_the_next_scan_is_planned(
     for bomb, error in bombs:
         listed.write_bytes(bomb)
         with pytest.raises(error):
-            await planner.plan(bad.metadata(), b"{}", ())
-        answer = json.loads(await planner.plan(good.metadata(), b"{}", ()))
+            await planner.plan(bad.metadata(), b"{}", (), NO_TENANT)
+        answer = json.loads(await planner.plan(good.metadata(), b"{}", (), NO_TENANT))
         assert len(answer["file-scan-tasks"]) == FILES
     assert pool.processes == 1

@@ -37,7 +37,9 @@ async def alter_table(
 
     async def prepare(current: Opened) -> list[Change]:
         table = await find_relation(current, identifier, Kind.TABLE)
-        outline = await lake.metadata.table_outline(lake.files(current), table.state)
+        outline = await lake.metadata.table_outline(
+            lake.files(current), table.state, current.call.tenant
+        )
         known = len(await lake.metadata.raw(lake.files(current), table.state))
         updates = await work_out(lambda: encode(updates_for(outline)), size + known)
         return [await prepare_table(lake, current, TableChange(identifier, b"[]", updates))]
@@ -52,7 +54,9 @@ async def alter_view(
 
     async def prepare(current: Opened) -> list[Change]:
         view = await find_relation(current, identifier, Kind.VIEW)
-        outline = await lake.metadata.view_outline(lake.files(current), view.state)
+        outline = await lake.metadata.view_outline(
+            lake.files(current), view.state, current.call.tenant
+        )
         now_ms = lake.now_ms()
         updates = await work_out(lambda: updates_for(outline, now_ms), size)
         encoded = encode(updates)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from headgate.errors import Unprocessable
+from headgate.workers.turns import Tenant
 
 
 class CatalogName(NamedTuple):
@@ -61,6 +62,11 @@ class Call(NamedTuple):
     def principal(self) -> str:
         """The name of who asks."""
         return self.caller.name
+
+    @property
+    def tenant(self) -> Tenant:
+        """The metalake and the principal that work for this call is charged to."""
+        return Tenant(self.catalog.metalake, self.caller.name)
 
     def note(self, do: str, kind: str, name: Sequence[object], **more: object) -> dict[str, object]:
         """What the change log says of it."""

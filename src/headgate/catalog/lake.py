@@ -14,7 +14,7 @@ from headgate.catalog.metadata_cache import MetadataCache
 from headgate.catalog.metalake_openings import MetalakeOpenings, OpenedMetalake
 from headgate.catalog.openings import Opened, Openings
 from headgate.catalog.polling import Validation
-from headgate.catalog.ports import Audit, Files, Planner, Storage, Workers
+from headgate.catalog.ports import Audit, Files, MetadataWorkers, Planner, Storage
 from headgate.catalog.purging import Purging, Recorded
 from headgate.catalog.versions import Terms
 from headgate.kernel.draft import Draft
@@ -42,7 +42,7 @@ class Lake:
         kernel: Kernel,
         storage: Storage,
         planner: Planner,
-        workers: Workers,
+        workers: MetadataWorkers,
         new_uuid: Callable[[], str],
         options: LakeOptions,
         *,

@@ -9,12 +9,13 @@ import msgspec
 from msgspec.structs import replace
 
 from headgate.catalog.entities import Kind
-from headgate.catalog.ports import Workers
+from headgate.catalog.ports import MetadataWorkers
 from headgate.catalog.versions import Facts, Terms, Version
-from headgate.limits import REGISTRATIONS_AT_ONCE_MAX, REGISTRATIONS_WAITING_MAX
+from headgate.limits import REGISTRATIONS_PER_PRINCIPAL_MAX
 from headgate.model.json_values import Json
 from headgate.workers.pool import module
-from headgate.workers.slots import Slots
+from headgate.workers.slots import Slots, shared
+from headgate.workers.turns import Tenant
 
 WORKER = module("headgate.catalog.metadata_worker")
 
@@ -56,23 +57,28 @@ def _described(task: Task) -> bytes:
 class LargeMetadata:
     """The same as is done here for metadata of ordinary size."""
 
-    def __init__(self, workers: Workers) -> None:
+    def __init__(self, workers: MetadataWorkers) -> None:
         self._workers = workers
         self.registering = Slots(
-            REGISTRATIONS_AT_ONCE_MAX, REGISTRATIONS_WAITING_MAX, "a metadata file to be read"
+            shared(REGISTRATIONS_PER_PRINCIPAL_MAX), "a metadata file to be read"
         )
         """Taken before a file of unknown size is read: what waits for a worker lies in memory."""
 
-    async def register(self, kind: Kind, raw: bytes, file: str, terms: Terms) -> Version:
+    async def register(
+        self, kind: Kind, raw: bytes, file: str, terms: Terms, tenant: Tenant
+    ) -> Version:
         """The version in a file that somebody else wrote."""
         task = Task(kind, terms, file=file)
-        [facts] = await self._workers.run_all("register", _described(task), raw)
+        [facts] = await self._workers.run_all("register", _described(task), raw, tenant=tenant)
         return Version(kind, _facts.decode(facts), raw, key=terms.version_uuid)
 
-    async def create(self, kind: Kind, request: bytes, location: str, terms: Terms) -> Version:
+    async def create(
+        self, kind: Kind, request: bytes, location: str, terms: Terms, tenant: Tenant
+    ) -> Version:
         """The first version of a table or view."""
         task = Task(kind, terms, location=location)
-        [facts, raw] = await self._workers.run_all("create", _described(task), request)
+        described = _described(task)
+        [facts, raw] = await self._workers.run_all("create", described, request, tenant=tenant)
         return Version(kind, _facts.decode(facts), raw, key=terms.version_uuid)
 
     async def commit(
@@ -82,32 +88,36 @@ class LargeMetadata:
         requirements: Json,
         updates: Json,
         terms: Terms,
+        tenant: Tenant,
     ) -> Version | None:
         """The next version of a table or view; None if nothing changes."""
         task = Task(kind, terms, present.key if present else "")
         wanted = bytes(requirements), bytes(updates)
-        answers = await self._on("commit", task, present, *wanted)
+        answers = await self._on("commit", tenant, task, present, *wanted)
         if answers == [b""]:
             return None
         [facts, raw] = answers
         return Version(kind, _facts.decode(facts), raw, key=terms.version_uuid)
 
-    async def refs(self, present: Present) -> bytes:
+    async def refs(self, present: Present, tenant: Tenant) -> bytes:
         """A table's metadata with those snapshots only that a branch or tag names."""
         task = Task(Kind.TABLE, _NOTHING_NEW, present.key)
-        [raw] = await self._on("refs", task, present)
+        [raw] = await self._on("refs", tenant, task, present)
         return raw
 
-    async def outline(self, kind: Kind, present: Present) -> bytes:
+    async def outline(self, kind: Kind, present: Present, tenant: Tenant) -> bytes:
         """What a table or view is now, without its history."""
-        [outline] = await self._on("outline", Task(kind, _NOTHING_NEW, present.key), present)
+        task = Task(kind, _NOTHING_NEW, present.key)
+        [outline] = await self._on("outline", tenant, task, present)
         return outline
 
     async def _on(
-        self, job: str, task: Task, present: Present | None, *arguments: bytes
+        self, job: str, tenant: Tenant, task: Task, present: Present | None, *arguments: bytes
     ) -> list[bytes]:
         """Ask first without the metadata: the last worker that was used may know it still."""
-        answers = await self._workers.run_all(job, _described(task), *arguments)
+        described = _described(task)
+        answers = await self._workers.run_all(job, described, *arguments, tenant=tenant)
         if answers or present is None:
             return answers
-        return await self._workers.run_all(job, _described(task), *arguments, present.raw)
+        whole = *arguments, present.raw
+        return await self._workers.run_all(job, described, *whole, tenant=tenant)

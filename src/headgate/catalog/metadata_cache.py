@@ -26,6 +26,7 @@ from headgate.model.table_outlines import (
     view_outline,
 )
 from headgate.model.view_metadata import ViewMetadata
+from headgate.workers.turns import Tenant
 
 _RAW, _PARSED, _REFS, _KEY, _OUTLINE = "raw", "parsed", "refs", "key", "outline"
 _KEY_BYTES = 100
@@ -88,30 +89,30 @@ class MetadataCache:
         """The metadata of this state of a view, parsed."""
         return await self._parsed(files, state, view_metadata.parse)
 
-    async def refs(self, files: Files, state: State) -> bytes:
+    async def refs(self, files: Files, state: State, tenant: Tenant) -> bytes:
         """The metadata of this state with only those snapshots that a branch or tag names."""
         key = state.realm, state.object, _REFS
 
         async def load(_: list[PartKey]) -> LoadedParts:
             present = await self.present(files, state)
             if len(present.raw) > METADATA_INLINE_BYTES_MAX:
-                data = await self._large.refs(present)
+                data = await self._large.refs(present, tenant)
             else:
                 data = table_metadata.encode_refs(await self.table(files, state))
             return {key: (data, len(data))}
 
-        return cast(bytes, (await self._cache.load([key], load))[key])
+        return cast(bytes, (await self._cache.load([key], load, flight=tenant))[key])
 
-    async def table_outline(self, files: Files, state: State) -> TableOutline:
+    async def table_outline(self, files: Files, state: State, tenant: Tenant) -> TableOutline:
         """What a table is in this state, without its history."""
         return await self._outline(
-            files, state, Kind.TABLE, _table_outlines, METADATA_INLINE_BYTES_MAX
+            files, state, tenant, Kind.TABLE, _table_outlines, METADATA_INLINE_BYTES_MAX
         )
 
-    async def view_outline(self, files: Files, state: State) -> ViewOutline:
+    async def view_outline(self, files: Files, state: State, tenant: Tenant) -> ViewOutline:
         """What a view is in this state, without its history."""
         return await self._outline(
-            files, state, Kind.VIEW, _view_outlines, VERIFIED_INLINE_BYTES_MAX
+            files, state, tenant, Kind.VIEW, _view_outlines, VERIFIED_INLINE_BYTES_MAX
         )
 
     def keep(self, realm: str, object: int, version: Version) -> None:
@@ -141,6 +142,7 @@ class MetadataCache:
         self,
         files: Files,
         state: State,
+        tenant: Tenant,
         kind: Kind,
         decoder: msgspec.msgpack.Decoder[V],
         inline_bytes_max: int,
@@ -150,7 +152,7 @@ class MetadataCache:
         async def load(_: list[PartKey]) -> LoadedParts:
             present = await self.present(files, state)
             if len(present.raw) > inline_bytes_max:
-                packed = await self._large.outline(kind, present)
+                packed = await self._large.outline(kind, present, tenant)
                 return {key: (decoder.decode(packed), 2 * len(packed))}
             if kind is Kind.TABLE:
                 outline: Outline = table_outline(await self.table(files, state))
@@ -158,4 +160,4 @@ class MetadataCache:
                 outline = view_outline(await self.view(files, state))
             return {key: (outline, 2 * len(msgspec.msgpack.encode(outline)))}
 
-        return cast(V, (await self._cache.load([key], load))[key])
+        return cast(V, (await self._cache.load([key], load, flight=tenant))[key])

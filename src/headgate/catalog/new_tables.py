@@ -120,5 +120,6 @@ async def _first_version(
     location = await location_of(lake, opened, identifier, new.location)
     terms = lake.terms(None)
     if isinstance(new, LargeTable):
-        return await lake.large.create(Kind.TABLE, new.request, location, terms)
+        tenant = opened.call.tenant
+        return await lake.large.create(Kind.TABLE, new.request, location, terms, tenant)
     return new_version(first_table(new, location, terms), terms)

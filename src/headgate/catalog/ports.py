@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from headgate.access.auditing import Decision
+from headgate.workers.turns import Tenant
 
 Roots = tuple[str, ...]
 
@@ -101,9 +102,17 @@ class Signed(NamedTuple):
 
 
 class Workers(Protocol):
-    """Processes that work on large metadata: it takes too long for the event loop."""
+    """Processes for work that takes too long for the event loop."""
 
     async def run_all(self, job: str, *arguments: bytes) -> list[bytes]:
+        """All answers of a job; see `password_worker` for what it is and says."""
+        ...
+
+
+class MetadataWorkers(Protocol):
+    """Processes that work on large metadata, for tenants that take turns."""
+
+    async def run_all(self, job: str, *arguments: bytes, tenant: Tenant) -> list[bytes]:
         """All answers of a job; see `metadata_worker` for what it is and says."""
         ...
 
@@ -111,14 +120,16 @@ class Workers(Protocol):
 class Planner(Protocol):
     """Work on manifests, done in other processes: it takes too long for the event loop.
 
-    `roots` is where the catalog's files lie.
+    `roots` is where the catalog's files lie. Tenants take turns.
     """
 
-    async def plan(self, metadata: bytes, request: bytes, roots: Roots) -> bytes:
+    async def plan(self, metadata: bytes, request: bytes, roots: Roots, tenant: Tenant) -> bytes:
         """The answer to a request to plan a scan, as JSON."""
         ...
 
-    async def fetch_plan(self, metadata: bytes, plan_id: str, roots: Roots) -> bytes:
+    async def fetch_plan(
+        self, metadata: bytes, plan_id: str, roots: Roots, tenant: Tenant
+    ) -> bytes:
         """The result of an earlier plan; `PlanNotFound` if it never was."""
         ...
 
@@ -126,7 +137,9 @@ class Planner(Protocol):
         """Refuse what is no id of a plan with `PlanNotFound`."""
         ...
 
-    async def fetch_tasks(self, metadata: bytes, plan_task: str, roots: Roots) -> bytes:
+    async def fetch_tasks(
+        self, metadata: bytes, plan_task: str, roots: Roots, tenant: Tenant
+    ) -> bytes:
         """The files of one task of a plan; `PlanTaskNotFound` if there is none."""
         ...
 

@@ -27,11 +27,12 @@ async def registered_version(
     """
     await _check_place(lake, opened, namespace, file, before)
     held = before.entity if before else None
-    async with lake.large.registering.taken():
+    async with lake.large.registering.taken(opened.call.tenant):
         raw = await read_metadata(lake.files(opened), file)
         with found_in(file):
             if len(raw) > VERIFIED_INLINE_BYTES_MAX:
-                return await lake.large.register(kind, raw, file, lake.terms(held))
+                terms, tenant = lake.terms(held), opened.call.tenant
+                return await lake.large.register(kind, raw, file, terms, tenant)
             return read_version(verified(kind, raw), raw, file, held)
 
 

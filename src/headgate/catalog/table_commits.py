@@ -228,7 +228,7 @@ async def _prepare_elsewhere(
         files = lake.files(opened)
         present = await lake.metadata.present(files, before.state)
     version = await lake.large.commit(
-        Kind.TABLE, present, change.requirements, change.updates, terms
+        Kind.TABLE, present, change.requirements, change.updates, terms, opened.call.tenant
     )
     if version is None:
         assert before is not None, "what is not there cannot stay the same"

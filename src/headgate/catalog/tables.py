@@ -40,7 +40,7 @@ async def metadata_json(lake: Lake, relation: Relation) -> bytes:
 async def metadata_json_of_refs(lake: Lake, table: Relation) -> bytes:
     """The metadata of a table with those snapshots only that a branch or tag names."""
     files = lake.files(table.opened)
-    return await lake.metadata.refs(files, table.state)
+    return await lake.metadata.refs(files, table.state, table.opened.call.tenant)
 
 
 async def drop_table(lake: Lake, opened: Opened, identifier: Identifier, *, purge: bool) -> int:

@@ -65,7 +65,8 @@ async def create_view(
         place = await location_of(lake, current, identifier, location)
         terms = lake.terms(None)
         if isinstance(request, bytes):
-            version = await lake.large.create(Kind.VIEW, request, place, terms)
+            tenant = current.call.tenant
+            version = await lake.large.create(Kind.VIEW, request, place, terms, tenant)
         else:
             view = new_view(request, location=place, uuid=terms.uuid, now_ms=terms.now_ms)
             version = new_version(view, terms)
@@ -131,7 +132,8 @@ async def prepare_view(
     is_large = len(present.raw) > VERIFIED_INLINE_BYTES_MAX
     if is_large or isinstance(requirements, Raw) or isinstance(updates, Raw):
         wanted = encode(requirements), encode(updates)
-        version = await lake.large.commit(Kind.VIEW, present, *wanted, terms)
+        tenant = opened.call.tenant
+        version = await lake.large.commit(Kind.VIEW, present, *wanted, terms, tenant)
     else:
         version = await _changed(lake, before, requirements, updates, terms)
     if version is None:

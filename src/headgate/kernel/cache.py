@@ -6,7 +6,7 @@ What is in it never changes, so nothing ever has to be invalidated.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Hashable
 from typing import Any, TypeVar
 
 import msgspec
@@ -38,7 +38,7 @@ class Cache:
     def __init__(self, capacity_bytes: int) -> None:
         self._capacity_bytes = capacity_bytes
         self._entries: OrderedDict[Key | PartKey, _Entry] = OrderedDict()
-        self._loads: dict[Key | PartKey, asyncio.Future[dict[Any, object]]] = {}
+        self._loads: dict[tuple[Key | PartKey, Hashable], asyncio.Future[dict[Any, object]]] = {}
         self._bytes = 0
         self._hits = self._misses = self._joined = self._evictions = self._rejected = 0
 
@@ -78,12 +78,16 @@ class Cache:
             self._bytes -= entry[1]
 
     async def load(
-        self, keys: Collection[K], loader: Callable[[list[K]], Awaitable[dict[K, _Entry]]]
+        self,
+        keys: Collection[K],
+        loader: Callable[[list[K]], Awaitable[dict[K, _Entry]]],
+        flight: Hashable = None,
     ) -> dict[K, object]:
         """The values of these keys; absent ones are not in the answer.
 
         A key that another caller is loading is waited for, not loaded again. If that caller fails,
-        is cancelled or finds nothing (it was too early), the waiting one loads for itself.
+        is cancelled or finds nothing (it was too early), the waiting one loads for itself. A load
+        of another flight is not waited for: it may take longer than one's own.
         """
         found: dict[K, object] = {}
         wanted: list[K] = []
@@ -96,18 +100,18 @@ class Cache:
         if not wanted:
             return found
         self._misses += len(wanted)
-        joined = {key: load for key in wanted if (load := self._loads.get(key))}
+        joined = {key: load for key in wanted if (load := self._loads.get((key, flight)))}
         self._joined += len(joined)
         own = [key for key in wanted if key not in joined]
         if own:
-            found |= await self._load_own(own, loader)
+            found |= await self._load_own(own, loader, flight)
         for key, load in joined.items():
             loaded = await asyncio.shield(load)
             if key in loaded:
                 found[key] = loaded[key]
         again = [key for key in joined if key not in found]
         if again:
-            found |= await self._load_own(again, loader)
+            found |= await self._load_own(again, loader, flight)
         return found
 
     def statistics(self) -> CacheStatistics:
@@ -124,10 +128,13 @@ class Cache:
         )
 
     async def _load_own(
-        self, keys: list[K], loader: Callable[[list[K]], Awaitable[dict[K, _Entry]]]
+        self,
+        keys: list[K],
+        loader: Callable[[list[K]], Awaitable[dict[K, _Entry]]],
+        flight: Hashable,
     ) -> dict[K, object]:
         done: asyncio.Future[dict[Any, object]] = asyncio.get_running_loop().create_future()
-        self._loads.update(dict.fromkeys(keys, done))
+        self._loads.update(((key, flight), done) for key in keys)
         values: dict[K, object] = {}
         try:
             loaded = await loader(keys)
@@ -136,7 +143,7 @@ class Cache:
                 values[key] = value
         finally:
             for key in keys:
-                if self._loads.get(key) is done:
-                    del self._loads[key]
+                if self._loads.get((key, flight)) is done:
+                    del self._loads[key, flight]
             done.set_result(values)
         return values

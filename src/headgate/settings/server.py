@@ -103,7 +103,8 @@ PLANNING_PROCESSES = Setting(
     unit="processes",
     least=1,
     most=PLANNING_PROCESSES_MAX,
-    help="How many processes of their own plan scans for clients.",
+    help="How many processes of their own plan scans of one principal. Up to two more start while "
+    "these are busy: one for other principals, and one for other metalakes.",
 )
 LOG_LEVEL = Setting(
     name="log.level",

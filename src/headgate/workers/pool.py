@@ -19,7 +19,8 @@ from headgate import errors
 from headgate.errors import Closed, HeadgateError, WorkerEnded
 from headgate.workers.frames import END, FAILED, ITEM, Failure
 from headgate.workers.process import Worker, start
-from headgate.workers.slots import Slots
+from headgate.workers.slots import Slots, shared, unshared
+from headgate.workers.turns import NO_TENANT, Shares, Tenant
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +32,10 @@ class PoolOptions:
     """How many processes, how many callers may wait for them, and for how long."""
 
     workers: int = 2
+    """That one principal may use at once."""
+    is_shared: bool = False
+    """Whether jobs are done for tenants. Then two more processes start when they are needed, for
+    other principals and other metalakes, and `waiting_max` is that of `shared`."""
     waiting_max: int = 64
     idle_seconds: float = 60.0
     deadline_seconds: float = 60.0
@@ -51,7 +56,7 @@ class WorkerPool:
     def __init__(self, command: Sequence[str], options: PoolOptions | None = None) -> None:
         self._command = command
         self._options = options or PoolOptions()
-        self._slots = Slots(self._options.workers, self._options.waiting_max, "a worker process")
+        self._slots = Slots(_shares(self._options), "a worker process")
         self._closed = False
         self._workers: set[Worker] = set()
         self._idle: list[Worker] = []
@@ -63,22 +68,38 @@ class WorkerPool:
         """How many workers exist now."""
         return len(self._workers)
 
-    async def run(self, job: str, *arguments: bytes) -> bytes:
+    async def run(
+        self,
+        job: str,
+        *arguments: bytes,
+        tenant: Tenant = NO_TENANT,
+        deadline_seconds: float | None = None,
+    ) -> bytes:
         """The one answer of a job."""
-        [answer] = await self.run_all(job, *arguments)
+        answers = self.stream(job, *arguments, tenant=tenant, deadline_seconds=deadline_seconds)
+        [answer] = await _all(answers)
         return answer
 
-    async def run_all(self, job: str, *arguments: bytes) -> list[bytes]:
+    async def run_all(self, job: str, *arguments: bytes, tenant: Tenant = NO_TENANT) -> list[bytes]:
         """All answers of a job."""
-        async with aclosing(self.stream(job, *arguments)) as answers:
-            return [answer async for answer in answers]
+        return await _all(self.stream(job, *arguments, tenant=tenant))
 
-    async def stream(self, job: str, *arguments: bytes) -> AsyncGenerator[bytes, None]:
-        """The answers of a job as they come. Close it (`aclosing`) if you stop early."""
-        async with self._slots.taken(), self._lent() as worker:
-            await self._in_time(worker.send([job.encode(), *arguments]))
+    async def stream(
+        self,
+        job: str,
+        *arguments: bytes,
+        tenant: Tenant = NO_TENANT,
+        deadline_seconds: float | None = None,
+    ) -> AsyncGenerator[bytes, None]:
+        """The answers of a job as they come. Close it (`aclosing`) if you stop early.
+
+        A deadline here takes the place of that of the options.
+        """
+        seconds = deadline_seconds or self._options.deadline_seconds
+        async with self._slots.taken(tenant), self._lent() as worker:
+            await self._in_time(worker.send([job.encode(), *arguments]), seconds)
             while True:
-                kind, payload = await self._in_time(worker.receive())
+                kind, payload = await self._in_time(worker.receive(), seconds)
                 if kind != ITEM:
                     break
                 yield payload
@@ -171,15 +192,15 @@ class WorkerPool:
             worker.kill()
         await worker.ended()
 
-    async def _in_time(self, step: Awaitable[T]) -> T:
+    async def _in_time(self, step: Awaitable[T], seconds: float) -> T:
         """A step of a job: done before the deadline, by a worker that lives."""
         try:
-            async with asyncio.timeout(self._options.deadline_seconds):
+            async with asyncio.timeout(seconds):
                 return await step
         except TimeoutError as error:
             raise WorkerEnded(
                 "The request was given up",
-                why=f"no answer within {self._options.deadline_seconds:g} s",
+                why=f"no answer within {seconds:g} s",
                 fix="Try again, or ask for less",
             ) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
@@ -193,6 +214,17 @@ class WorkerPool:
                 why="the worker process that handled it ended",
                 fix="Try again; if it happens again, see whether the machine is short of memory",
             ) from error
+
+
+async def _all(answers: AsyncGenerator[bytes, None]) -> list[bytes]:
+    async with aclosing(answers):
+        return [answer async for answer in answers]
+
+
+def _shares(options: PoolOptions) -> Shares:
+    if options.is_shared:
+        return shared(options.workers)
+    return unshared(options.workers, options.waiting_max)
 
 
 def error_of(failure: Failure) -> HeadgateError:

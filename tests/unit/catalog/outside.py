@@ -15,6 +15,7 @@ from headgate.catalog.ports import (
 )
 from headgate.errors import HeadgateError, PlanNotFound, PlanTaskNotFound
 from headgate.planning.requests import parse
+from headgate.workers.turns import NO_TENANT, Tenant
 from tests.unit.catalog.walking import Reached
 
 PLAN_ID, PLAN_TASK = "plan-1", "task-1"
@@ -97,9 +98,11 @@ class InlineWorkers:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.largest: dict[str, int] = {}
+        self.tenants: set[Tenant] = set()
         self.failing: list[HeadgateError] = []
 
-    async def run_all(self, job: str, *arguments: bytes) -> list[bytes]:
+    async def run_all(self, job: str, *arguments: bytes, tenant: Tenant = NO_TENANT) -> list[bytes]:
+        self.tenants.add(tenant)
         if self.failing:
             raise self.failing.pop()
         self.counts[job] += 1
@@ -119,24 +122,34 @@ class FakePlanner:
         self.gate.set()
         self.reached: list[Reached] = []
         self.asked: list[bytes] = []
+        self.tenants: list[Tenant] = []
         self.failing: list[Exception] = []
 
-    async def plan(self, metadata: bytes, request: bytes, roots: tuple[str, ...]) -> bytes:
+    async def plan(
+        self, metadata: bytes, request: bytes, roots: tuple[str, ...], tenant: Tenant
+    ) -> bytes:
         parse(request)
         self.asked.append(metadata)
+        self.tenants.append(tenant)
         return b'{"status":"completed","plan-id":"plan-1","plan-tasks":["task-1"]}'
 
-    async def fetch_plan(self, metadata: bytes, plan_id: str, roots: tuple[str, ...]) -> bytes:
+    async def fetch_plan(
+        self, metadata: bytes, plan_id: str, roots: tuple[str, ...], tenant: Tenant
+    ) -> bytes:
         self.check_plan(plan_id)
+        self.tenants.append(tenant)
         return b'{"status":"completed","plan-tasks":["task-1"]}'
 
     def check_plan(self, plan_id: str) -> None:
         if plan_id != PLAN_ID:
             raise PlanNotFound(f"Plan does not exist: {plan_id}")
 
-    async def fetch_tasks(self, metadata: bytes, plan_task: str, roots: tuple[str, ...]) -> bytes:
+    async def fetch_tasks(
+        self, metadata: bytes, plan_task: str, roots: tuple[str, ...], tenant: Tenant
+    ) -> bytes:
         if plan_task != PLAN_TASK:
             raise PlanTaskNotFound(f"Plan task does not exist: {plan_task}")
+        self.tenants.append(tenant)
         return b'{"file-scan-tasks":[],"delete-files":[]}'
 
     async def reachable(self, metadata: bytes, metadata_location: str) -> AsyncGenerator[Reached]:

@@ -20,7 +20,7 @@ from headgate.errors import Unavailable
 from headgate.http.iceberg import tables as table_handlers
 from headgate.http.iceberg import views as view_handlers
 from headgate.model import table_metadata
-from headgate.workers.slots import Slots
+from headgate.workers.slots import Slots, unshared
 from tests.unit.catalog.lakes import (
     VIEW_VERSION,
     Node,
@@ -244,7 +244,7 @@ async def test_so_many_registrations_have_their_file_in_memory_at_once(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next one waits before it reads anything, and the one after that is refused."""
-    node.lake.large.registering = Slots(1, 1, "a metadata file to be read")
+    node.lake.large.registering = Slots(unshared(1, 1), "a metadata file to be read")
     file = (await node.table())["metadata-location"]
     await node.delete(TABLE)
     reading: list[str] = []

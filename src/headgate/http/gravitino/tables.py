@@ -170,7 +170,7 @@ def _renamed(
 
 async def _answer(service: Gravitino, table: Relation, name: str) -> Response:
     files, metadata = service.lake.files(table.opened), service.lake.metadata
-    outline = await metadata.table_outline(files, table.state)
+    outline = await metadata.table_outline(files, table.state, table.opened.call.tenant)
     size = len(await metadata.raw(files, table.state))
     return await work_out(partial(_shown, outline, name, audit(table)), size)
 

@@ -131,7 +131,7 @@ async def drop(service: Gravitino, request: Request) -> Response:
 
 async def _answer(service: Gravitino, view: Relation, name: str) -> Response:
     files, metadata = service.lake.files(view.opened), service.lake.metadata
-    outline = await metadata.view_outline(files, view.state)
+    outline = await metadata.view_outline(files, view.state, view.opened.call.tenant)
     size = len(await metadata.raw(files, view.state))
     shown = await work_out(partial(describe, outline), size)
     schema = joined_name(service, view.opened, shown.default_namespace)

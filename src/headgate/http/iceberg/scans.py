@@ -22,7 +22,9 @@ from headgate.model.wire_names import unquote_segment
 async def plan(service: Service, request: Request) -> Response:
     """The files that a scan has to read. Its filter may be nested too deeply to be read here."""
     table, metadata = await _table(service, request)
-    answer = await service.lake.planner.plan(metadata, request.body, _roots(table))
+    answer = await service.lake.planner.plan(
+        metadata, request.body, _roots(table), table.opened.call.tenant
+    )
     return await _with_credentials(service, request, table, answer)
 
 
@@ -30,7 +32,9 @@ async def fetch_plan(service: Service, request: Request) -> Response:
     """The same again, by the id of the plan."""
     table, metadata = await _table(service, request)
     plan_id = unquote_segment(request.params["plan_id"])
-    answer = await service.lake.planner.fetch_plan(metadata, plan_id, _roots(table))
+    answer = await service.lake.planner.fetch_plan(
+        metadata, plan_id, _roots(table), table.opened.call.tenant
+    )
     return await _with_credentials(service, request, table, answer)
 
 
@@ -45,7 +49,9 @@ async def fetch_tasks(service: Service, request: Request) -> Response:
     """The files of one task of a large plan."""
     table, metadata = await _table(service, request)
     task = decode(request, FetchTasks).plan_task
-    answer = await service.lake.planner.fetch_tasks(metadata, task, _roots(table))
+    answer = await service.lake.planner.fetch_tasks(
+        metadata, task, _roots(table), table.opened.call.tenant
+    )
     return Response(200, answer, [JSON_CONTENT])
 
 
