@@ -129,7 +129,7 @@ class Turns:
         )
 
     def _is_slow(self, tenant: Tenant, now: float) -> bool:
-        return self._slow.get(tenant, now) > now
+        return bool(self._slow) and self._slow.get(tenant, now) > now
 
     def _held_by_slow(self, now: float) -> int:
         return sum(self._held_by[tenant] for tenant, end in self._slow.items() if end > now)

@@ -19,9 +19,12 @@ from headgate.catalog.ports import Files
 from headgate.errors import Unavailable
 from headgate.http.iceberg import tables as table_handlers
 from headgate.http.iceberg import views as view_handlers
+from headgate.limits import REGISTRATIONS_PER_PRINCIPAL_MAX
 from headgate.model import table_metadata
 from headgate.workers.slots import Slots, unshared
+from headgate.workers.turns import Tenant
 from tests.unit.catalog.lakes import (
+    METALAKE,
     VIEW_VERSION,
     Node,
     World,
@@ -29,6 +32,7 @@ from tests.unit.catalog.lakes import (
     at_snapshot,
     commit,
     new_table,
+    new_view,
     set_properties,
     staged_commit,
 )
@@ -267,3 +271,78 @@ async def test_so_many_registrations_have_their_file_in_memory_at_once(
 
     may_go.set()
     assert ((await first).status, (await waiting).status) == (200, 409)
+
+
+@pytest.mark.usefixtures("everything_is_large")
+async def test_every_kind_of_work_is_charged_to_the_caller(node: Node) -> None:
+    """Turns are taken by metalake and principal; nothing is left to a tenant without a name."""
+    by = {"user": "ann"}
+    made = await node.made(TABLES, new_table("t"), **by)
+    appended = await node.made(TABLE, commit(append(made["metadata"], 7)), **by)
+    await node.get(f"{TABLE}?snapshots=refs", **by)
+    await node.delete(TABLE, **by)
+    body = {"name": "t", "metadata-location": appended["metadata-location"]}
+    await node.made("namespaces/a/register", body, **by)
+    await node.made("namespaces/a/views", new_view("v"), **by)
+    await node.made(VIEW, commit(REPLACED), **by)
+
+    assert set(node.workers.counts) == {"create", "commit", "refs", "register"}
+    assert node.workers.tenants == {Tenant(METALAKE, "ann")}
+
+
+async def test_files_that_never_end_hold_up_no_registration_of_another_principal(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They hold as many slots as one principal may have, and more of them wait."""
+    file = (await node.table())["metadata-location"]
+    await node.delete(TABLE)
+    reading: list[str] = []
+    arrived, may_go = asyncio.Event(), asyncio.Event()
+
+    async def read(files: Files, location: str) -> bytes:
+        reading.append(location)
+        if len(reading) <= REGISTRATIONS_PER_PRINCIPAL_MAX:
+            if len(reading) == REGISTRATIONS_PER_PRINCIPAL_MAX:
+                arrived.set()
+            await may_go.wait()
+        return await read_metadata(files, location)
+
+    monkeypatch.setattr(registrations, "read_metadata", read)
+    body = {"name": "t", "metadata-location": file}
+    hostile = [
+        asyncio.create_task(node.post("namespaces/a/register", body, user="mallory"))
+        for _ in range(2 * REGISTRATIONS_PER_PRINCIPAL_MAX)
+    ]
+    await arrived.wait()
+
+    await node.made("namespaces/a/register", body, user="ann")
+
+    assert not any(request.done() for request in hostile)
+    may_go.set()
+    assert {answer.status for answer in await asyncio.gather(*hostile)} == {409}
+
+
+@pytest.mark.usefixtures("everything_is_large")
+async def test_no_caller_waits_for_the_work_of_another_tenant_on_the_same_table(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That work may stand at the end of a long queue of its own tenant."""
+    await node.table()
+    arrived, may_go = asyncio.Event(), asyncio.Event()
+    run_all = node.workers.run_all
+
+    async def held(job: str, *arguments: bytes, tenant: Tenant) -> list[bytes]:
+        if tenant.principal == "mallory":
+            arrived.set()
+            await may_go.wait()
+        return await run_all(job, *arguments, tenant=tenant)
+
+    monkeypatch.setattr(node.workers, "run_all", held)
+    hostile = asyncio.create_task(node.get(f"{TABLE}?snapshots=refs", user="mallory"))
+    await arrived.wait()
+
+    assert (await node.get(f"{TABLE}?snapshots=refs", user="ann")).status == 200
+
+    assert not hostile.done()
+    may_go.set()
+    assert (await hostile).status == 200

@@ -243,3 +243,19 @@ async def test_loads_of_those_who_waited_do_not_undo_each_other() -> None:
     assert await joiner[0] == {("r", 1): "v1"}
     assert await tasks[2] == {("r", 1): "v1"}
     assert not cache._loads
+
+
+async def test_a_load_of_another_flight_is_not_waited_for() -> None:
+    """It may be stuck; its callers still share it, and what is loaded is there for all."""
+    cache, stuck, free = Cache(1000), Loader(), Loader()
+    stuck.gate.clear()
+    waiting = await started(
+        cache.load(keys(1), stuck, "slow"),
+        cache.load(keys(1), stuck, "slow"),
+    )
+
+    assert await cache.load(keys(1), free, "quick") == {("r", 1): "v1"}
+    assert await cache.load(keys(1), free, "third") == {("r", 1): "v1"}
+    assert (stuck.asked, free.asked) == ([[1]], [[1]])
+    stuck.gate.set()
+    assert [await load for load in waiting] == [{("r", 1): "v1"}] * 2

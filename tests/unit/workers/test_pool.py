@@ -247,6 +247,16 @@ async def test_too_many_callers_are_sent_away(pool_of: MakePool) -> None:
     assert answers == [b"awake"] * 3 + [Overloaded] * 2
 
 
+async def test_a_job_may_have_a_deadline_of_its_own(pool_of: MakePool) -> None:
+    """It takes the place of that of the pool."""
+    pool = pool_of()
+
+    with pytest.raises(WorkerEnded, match=r"no answer within 0.2 s"):
+        await pool.run("sleep", b"60", deadline_seconds=0.2)
+
+    assert pool.processes == 0
+
+
 async def test_workers_end_after_an_idle_time(pool_of: MakePool) -> None:
     """At rest the pool is nothing."""
     pool = pool_of(workers=2, idle_seconds=0.1)

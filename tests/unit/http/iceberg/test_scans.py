@@ -9,7 +9,8 @@ from headgate.limits import FILTER_RECURSION_MAX
 from headgate.planning.planner import WORKER, Planner
 from headgate.storage.worker_files import WorkerFiles
 from headgate.workers.pool import WorkerPool
-from tests.unit.catalog.lakes import LOCAL, Node, World, commit, set_properties
+from headgate.workers.turns import Tenant
+from tests.unit.catalog.lakes import LOCAL, METALAKE, Node, World, commit, set_properties
 from tests.unit.http.iceberg.test_answers import STATIC, VENDED, far_node
 
 TABLE = "namespaces/a/tables/t"
@@ -22,6 +23,18 @@ async def test_the_planner_gets_the_table_as_it_is_now(node: Node) -> None:
     await node.made(f"{TABLE}/plan", {"filter": True, "unknown": [1]})
 
     assert json.loads(node.planner.asked[0]) == after["metadata"]
+
+
+async def test_every_kind_of_planning_is_charged_to_the_caller(node: Node) -> None:
+    """Turns are taken by metalake and principal."""
+    await node.table()
+    await node.made(f"{TABLE}/plan", {}, user="ann")
+    await node.get(f"{TABLE}/plan/plan-1", user="bob")
+    await node.made(f"{TABLE}/tasks", {"plan-task": "task-1"}, user="eve")
+    await node.made(f"{TABLE}/plan", {})
+
+    users = ("ann", "bob", "eve", "anonymous")
+    assert node.planner.tenants == [Tenant(METALAKE, user) for user in users]
 
 
 @pytest.mark.parametrize(
