@@ -46,6 +46,7 @@ BOUNDS = {
     views: ["VERIFIED_INLINE_BYTES_MAX"],
     metadata_cache: ["METADATA_INLINE_BYTES_MAX"],
 }
+PATIENCE_SECONDS = 30  # with what would wait for ever
 OURS = {"table-uuid", "view-uuid", "location", "last-updated-ms", "metadata-log", "version-log"}
 REPLACED: list[dict[str, Any]] = [
     {"action": "add-view-version", "view-version": {**VIEW_VERSION, "version-id": 2}},
@@ -315,7 +316,8 @@ async def test_files_that_never_end_hold_up_no_registration_of_another_principal
     ]
     await arrived.wait()
 
-    await node.made("namespaces/a/register", body, user="ann")
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await node.made("namespaces/a/register", body, user="ann")
 
     assert not any(request.done() for request in hostile)
     may_go.set()
@@ -341,7 +343,8 @@ async def test_no_caller_waits_for_the_work_of_another_tenant_on_the_same_table(
     hostile = asyncio.create_task(node.get(f"{TABLE}?snapshots=refs", user="mallory"))
     await arrived.wait()
 
-    assert (await node.get(f"{TABLE}?snapshots=refs", user="ann")).status == 200
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        assert (await node.get(f"{TABLE}?snapshots=refs", user="ann")).status == 200
 
     assert not hostile.done()
     may_go.set()
