@@ -5,10 +5,12 @@ those that it cannot have one is for other principals, and one more for other me
 here waits or reads a clock.
 """
 
-from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+K = TypeVar("K", bound=Hashable)
 
 
 class Tenant(NamedTuple):
@@ -63,8 +65,8 @@ class Turns:
     def __init__(self, shares: Shares) -> None:
         self._shares = shares
         self._held = 0
-        self._held_by: Counter[Tenant] = Counter()
-        self._held_in: Counter[str] = Counter()
+        self._held_by: dict[Tenant, int] = {}
+        self._held_in: dict[str, int] = {}
         self._waiting: OrderedDict[str, _Queues] = OrderedDict()
         """By metalake and principal; the first of each has the next turn."""
         self._slow: dict[Tenant, float] = {}
@@ -123,8 +125,8 @@ class Turns:
         shares = self._shares
         return (
             self._held < shares.slots
-            and self._held_in[tenant.metalake] < shares.per_metalake
-            and self._held_by[tenant] < shares.per_principal
+            and self._held_in.get(tenant.metalake, 0) < shares.per_metalake
+            and self._held_by.get(tenant, 0) < shares.per_principal
             and not (self._is_slow(tenant, now) and self._held_by_slow(now) >= shares.slow)
         )
 
@@ -132,7 +134,8 @@ class Turns:
         return bool(self._slow) and self._slow.get(tenant, now) > now
 
     def _held_by_slow(self, now: float) -> int:
-        return sum(self._held_by[tenant] for tenant, end in self._slow.items() if end > now)
+        held = self._held_by
+        return sum(held.get(tenant, 0) for tenant, end in self._slow.items() if end > now)
 
     def _next(self, now: float) -> Ticket | None:
         """The next ticket that may have a slot; those of slow tenants come last."""
@@ -169,17 +172,13 @@ class Turns:
     def _hold(self, ticket: Ticket) -> None:
         ticket.state = State.HOLDING
         self._held += 1
-        self._held_by[ticket.tenant] += 1
-        self._held_in[ticket.tenant.metalake] += 1
+        _add(self._held_by, ticket.tenant, 1)
+        _add(self._held_in, ticket.tenant.metalake, 1)
 
     def _release(self, tenant: Tenant) -> None:
         self._held -= 1
-        self._held_by[tenant] -= 1
-        if not self._held_by[tenant]:
-            del self._held_by[tenant]
-        self._held_in[tenant.metalake] -= 1
-        if not self._held_in[tenant.metalake]:
-            del self._held_in[tenant.metalake]
+        _add(self._held_by, tenant, -1)
+        _add(self._held_in, tenant.metalake, -1)
 
     def _rotate(self, tenant: Tenant) -> None:
         """Let the other metalakes, and the other principals of this one, have the next turns."""
@@ -202,3 +201,12 @@ class Turns:
 
 def _count(queues: Mapping[Tenant, deque[Ticket]]) -> int:
     return sum(map(len, queues.values()))
+
+
+def _add(counts: dict[K, int], key: K, change: int) -> None:
+    """Change a count; one of zero is not kept."""
+    count = counts.get(key, 0) + change
+    if count:
+        counts[key] = count
+    else:
+        del counts[key]
