@@ -132,6 +132,7 @@ CREDENTIAL_SECONDS_MAX = 43_200  # of temporary keys for clients
 STAGED_MS = (CREDENTIAL_SECONDS_MAX + 3_600) * 1_000  # that a staged table holds its place
 STAGED_PER_PRINCIPAL_MAX = 10_000  # staged tables of one catalog that wait for their commit
 STAGED_EXPIRED_PER_COMMIT = 16  # that are cleared away by one that stages another
+FOLDERS_ADDED_PER_COMMIT = 250  # namespaces of an older catalog whose folders are looked at at once
 TABLE_COMMIT_TRIES_MAX = 32
 TABLE_UPDATES_MAX = 10_000  # in one commit of one table; snapshots may be removed one by one
 WAREHOUSE_LOOK_FILES_MAX = 10_000  # that a new store looks at: more are taken for no tables
@@ -382,7 +383,6 @@ assert ROOTS_BYTES_MAX + CHANGES_INLINE_BYTES_MAX < ROW_BYTES_MAX
 assert LOCATION_BYTES_MAX < FILE_LOCATION_BYTES_MAX <= INDEX_KEY_BYTES_MAX
 assert RESERVED_BYTES_MAX + FILE_LOCATION_BYTES_MAX < INDEX_VALUE_BYTES_MAX
 assert RESERVED_BYTES_MAX >= 5 * LOCATION_BYTES_MAX  # its own, and one for each path property
-assert STAGED_MS > CREDENTIAL_SECONDS_MAX * 1_000  # nobody has keys for a place that is free
 assert BATCH_BYTES_MAX > ROW_BYTES_MAX
 assert LEASE_MS > 2 * LEASE_RENEW_MS
 assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0

@@ -63,7 +63,7 @@ async def stage_table(
     identifier = Identifier(namespace, new.name)
     version = await _first_version(lake, opened, identifier, new)
     wanted = version.facts.reserved
-    await check_locations(opened, namespace, wanted, lake.now_ms())
+    await check_locations(lake, opened, namespace, wanted)
     meant = await id_of_namespace(opened, namespace)
     is_free, principal = chooses_freely(opened), opened.call.principal
 
