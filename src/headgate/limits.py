@@ -133,6 +133,9 @@ STAGED_AFTER_KEYS_MS = 3_600_000  # that a staged table holds its location after
 STAGED_WITHOUT_KEYS_MS = 4 * 3_600_000  # the same where the catalog hands out no keys
 STAGED_PER_PRINCIPAL_MAX = 10_000  # staged tables of one catalog that wait for their commit
 STAGED_EXPIRED_PER_COMMIT = 16  # that are cleared away by one that stages another
+LEFT_ROUND_SECONDS = 3_600.0  # between looks for locations whose dropped tables left no files
+LEFT_LOOKS_PER_ROUND = 100  # into storage; the next round continues
+LEFT_ENTRIES_PER_ROUND = 20_000  # of indexes of locations that are read meanwhile
 FOLDERS_ADDED_PER_COMMIT = 250  # namespaces of an older catalog whose folders are looked at at once
 TABLE_COMMIT_TRIES_MAX = 32
 TABLE_UPDATES_MAX = 10_000  # in one commit of one table; snapshots may be removed one by one
@@ -382,8 +385,8 @@ assert PAGE_MERGED_BYTES_MAX > 2 * PAGE_MERGE_BELOW_BYTES
 assert PAGE_BYTES_MAX + INDEX_KEY_BYTES_MAX + INDEX_VALUE_BYTES_MAX < ROW_BYTES_MAX
 assert ROOTS_BYTES_MAX + CHANGES_INLINE_BYTES_MAX < ROW_BYTES_MAX < BATCH_BYTES_MAX
 assert LOCATION_BYTES_MAX < FILE_LOCATION_BYTES_MAX <= INDEX_KEY_BYTES_MAX
+assert 5 * LOCATION_BYTES_MAX <= RESERVED_BYTES_MAX  # its own, and one for each path property
 assert RESERVED_BYTES_MAX + FILE_LOCATION_BYTES_MAX < INDEX_VALUE_BYTES_MAX
-assert RESERVED_BYTES_MAX >= 5 * LOCATION_BYTES_MAX  # its own, and one for each path property
 assert LEASE_MS > 2 * LEASE_RENEW_MS
 assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0
 assert BODY_BYTES_MIN < SHORT_BODY_BYTES_MAX < BODY_BYTES_MAX

@@ -67,8 +67,8 @@ class CountingStorage:
     """The real storage; reads and writes of files are counted.
 
     Set `counts["far"]` to let files look like those of an object store, `counts["undeletable"]` to
-    let no file be deleted, `counts["credential-seconds"]` to let credentials have a life, and put an
-    error into `failing` for the second write that comes.
+    let no file be deleted, `counts["credential-seconds"]` to let credentials have a life, and put
+    an error into `failing` for the second write that comes.
     """
 
     def __init__(self, inner: Storage) -> None:
