@@ -15,7 +15,7 @@ from headgate.settings.setting import Settings
 
 
 def operator_checks(settings: Settings, storage: Storage) -> LocationChecks:
-    """Checks of an import by the operator, who chooses locations freely."""
+    """Checks of an import by an operator: any location that is not the server's own."""
     return LocationChecks(partial(check_apart, settings), looking_into(storage), real_location)
 
 

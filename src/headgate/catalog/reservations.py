@@ -102,7 +102,7 @@ def take(draft: Draft, locations: Iterable[str], claimant: Claimant) -> None:
 def stage(draft: Draft, locations: Iterable[str], claimant: Claimant, hold_ms: int) -> None:
     """Hold these locations for a table that the claimant's principal staged, for a while.
 
-    Who stages at the same location again, on a node whose keys live shorter, holds it no shorter.
+    Staging there again, on a node whose keys live shorter, does not shorten the hold.
     """
     wanted = list(locations)
     ended = _clear(draft, wanted, claimant)

@@ -186,7 +186,7 @@ async def test_no_table_comes_and_goes_between_the_last_look_and_the_commit(
 async def test_what_a_node_that_stopped_held_is_left_to_its_namespace(
     world: World, node: Node, storage: Looking, rounds: LeftRounds
 ) -> None:
-    """When its time is over, to nobody else, and the next node frees it."""
+    """When its time is over, and the next node frees it."""
     place = f"{world.warehouse}/x"
     await leave(node, place)
     await rounds.make_one()

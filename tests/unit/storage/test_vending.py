@@ -314,5 +314,5 @@ def test_clients_are_told_how_to_reach_the_store(
 def test_the_longest_life_of_credentials_is_known_before_any_are_made(
     clock: ManualClock, options: StorageOptions, location: str, seconds: int
 ) -> None:
-    """Configured ones end when somebody changes them, and count as the longest."""
+    """Configured keys have no known end, and count as the longest."""
     assert StorageVending(options, clock).seconds(location) == seconds
