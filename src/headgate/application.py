@@ -13,6 +13,7 @@ from headgate.authentication import Authentication, log_key, open_authentication
 from headgate.background import (
     Background,
     cut_logs,
+    free_left_locations,
     open_background,
     write_checkpoints,
 )
@@ -210,6 +211,7 @@ async def _iceberg(
     background = None
     if not settings[READ_ONLY]:
         background = await open_background(settings, kernel, gateway, events, stack)
+        free_left_locations(kernel, gateway, stack)
         background.start()
     lake = Lake(
         kernel,

@@ -1,5 +1,6 @@
 """Work that goes on beside requests, in a server or in a process that does nothing else: the files
 of dropped tables are deleted, what is left of dropped catalogs and metalakes is cleared away,
+locations without files that dropped tables left are freed,
 old commits are cut from the log, checkpoints of it are written down, and what nothing refers to
 any more is swept out of the store.
 """
@@ -18,6 +19,7 @@ from headgate.catalog.checkpoint_file import CheckpointFile
 from headgate.catalog.checkpoint_rounds import CheckpointRounds
 from headgate.catalog.checkpoints import SigningLogKey
 from headgate.catalog.events import EventBus
+from headgate.catalog.left_rounds import LeftRounds
 from headgate.catalog.log_rounds import LogRounds
 from headgate.catalog.ports import Roots, Storage
 from headgate.catalog.purging import PurgeTerms
@@ -202,6 +204,14 @@ def cut_logs(settings: Settings, kernel: Kernel, stack: AsyncExitStack) -> LogRo
     if not settings[LOG_RETENTION]:
         return None
     rounds = LogRounds(kernel, settings[LOG_RETENTION])
+    task = asyncio.create_task(rounds.make_for_ever(entropy))
+    stack.callback(task.cancel)
+    return rounds
+
+
+def free_left_locations(kernel: Kernel, storage: Storage, stack: AsyncExitStack) -> LeftRounds:
+    """Free locations that dropped tables left without files, until the stack ends."""
+    rounds = LeftRounds(kernel, storage)
     task = asyncio.create_task(rounds.make_for_ever(entropy))
     stack.callback(task.cancel)
     return rounds

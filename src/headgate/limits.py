@@ -1,4 +1,7 @@
-"""Every numeric bound, its unit in its name, and the relations between them."""
+"""Every numeric bound but those of pipelines, its unit in its name.
+
+`tests/unit/test_limits.py` checks the relations between them.
+"""
 
 # Rows
 ROW_BYTES_MAX = 350_000
@@ -133,9 +136,14 @@ SLOW_TENANT_SECONDS = 60.0  # that the tenant of such a job is served after all 
 RESERVED_LOCATIONS_MAX = 32  # of one table or view, those that it had before among them
 RESERVED_BYTES_MAX = 10 << 10  # in these: a purge job names all of them in one entry of an index
 CREDENTIAL_SECONDS_MAX = 43_200  # of temporary keys for clients
-STAGED_MS = (CREDENTIAL_SECONDS_MAX + 3_600) * 1_000  # a staged table's place outlives its keys
+STAGED_AFTER_KEYS_MS = 3_600_000  # that a staged table holds its location after its keys end
+STAGED_WITHOUT_KEYS_MS = 4 * 3_600_000  # the same where the catalog hands out no keys
 STAGED_PER_PRINCIPAL_MAX = 10_000  # staged tables of one catalog that wait for their commit
 STAGED_EXPIRED_PER_COMMIT = 16  # that are cleared away by one that stages another
+LEFT_ROUND_SECONDS = 3_600.0  # between looks for locations whose dropped tables left no files
+LEFT_LOOKS_PER_ROUND = 100  # into storage; the next round continues
+LEFT_ENTRIES_PER_ROUND = 20_000  # of indexes of locations that are read meanwhile
+FOLDERS_ADDED_PER_COMMIT = 250  # namespaces of an older catalog whose folders are looked at at once
 TABLE_COMMIT_TRIES_MAX = 32
 TABLE_UPDATES_MAX = 10_000  # in one commit of one table; snapshots may be removed one by one
 WAREHOUSE_LOOK_FILES_MAX = 10_000  # that a new store looks at: more are taken for no tables
@@ -342,59 +350,5 @@ GIVE_UP_SECONDS = 1.0  # for their answers, when they were ended
 CLOSE_SECONDS = 2.0  # for closing the application; then a process ends itself, whatever it does
 STOP_SECONDS = 9.0  # then a process that has not ended is killed
 
-# Pipelines
-JAVA_SECONDS_MAX = 60.0  # to say what it is made of, on a busy machine
-JAR_SECONDS_MAX = 60.0  # without a byte of a download
-SPARK_CONNECT_SECONDS = 10.0  # for a master to take a connection
-SPARK_START_SECONDS_MAX = 300.0
-SPARK_EXECUTOR_SECONDS_MAX = 120.0  # that a cluster may take to give a pipeline its first one
-SPARK_END_SECONDS = 3.0  # then its virtual machine is killed
+# Spark
 SPARK_DRIVER_END_SECONDS = 6.0  # the same of a process that drives it, and ends it before
-INTERRUPTED_SECONDS_MAX = 10.0  # then a pipeline ends, whatever it waits for
-SPARK_LOG_TAIL_BYTES = 65_536
-SPARK_TASKS_PER_CORE = 4  # of a shuffle on one machine
-PIPELINE_CONNECTIONS_MAX = 32  # to the server, of one process
-PIPELINE_CONNECT_SECONDS = 10.0
-PIPELINE_REQUEST_SECONDS_MAX = 120.0  # without a byte of an answer
-PIPELINE_RETRY_SECONDS_MAX = 60.0  # a server may restart meanwhile
-PIPELINE_PAUSE_SECONDS_MIN = 0.1
-PIPELINE_PAUSE_SECONDS_MAX = 10.0
-REPORT_BAR_SECONDS = 0.25  # between two looks of a bar
-REPORT_LINE_SECONDS = 5.0  # between two lines where there is no terminal
-SPARK_FILES_PER_JOB = 1_000_000  # of a purge: within one, each is deleted and counted once
-SPARK_FILES_PER_TASK = 10_000  # of a purge: nothing else stops a task that its driver does not see
-SPARK_FILES_READ_PER_TASK = 25_000  # of a purge: that are found by one task, in manifests
-SPARK_FEW_FILES = 1_000  # that the driver of a purge deletes by itself
-SPARK_LOOK_SECONDS = 0.5  # between two looks at a Spark job
-SPARK_REPORT_SECONDS = 1.0  # between two reports of a purge to the server
-MANIFEST_ENTRY_BYTES = 100  # at least: how many are in a manifest whose list does not say it
-ORPHANS_AGE_MS = 3 * 86_400_000  # of files that nobody refers to, before they are called orphans
-ORPHANS_AGE_MS_MIN = 86_400_000  # who writes for longer before a commit is rare
-ORPHANS_AGE_MS_MAX = 20 * 365 * 86_400_000  # nobody has older files
-ORPHANS_PARTS_MAX = 64  # that a listing is divided into, where there are folders
-ORPHANS_MANIFESTS_PER_TASK = 8
-ORPHANS_FEW_SUBJECTS = 8  # tables, views and purges that the driver walks over by itself
-ORPHANS_BROADCAST_FILES_MAX = 2_000_000  # known to each executor: some 24 bytes of each
-ORPHANS_COLLECTED_BYTES_MAX = 64 << 20  # of orphans that come to the driver at once
-ORPHANS_ROWS_AT_ONCE = 10_000  # that an executor gives back
-ORPHANS_CHECKED_AT_ONCE = 100_000  # between two looks at the catalog
-ORPHANS_LOOKS_MAX = 5  # at names that change, before what may be theirs is kept
-ORPHANS_FAILURES_SHOWN = 100  # in a summary
-
-assert PAGE_MERGED_BYTES_MAX > 2 * PAGE_MERGE_BELOW_BYTES
-assert PAGE_BYTES_MAX + INDEX_KEY_BYTES_MAX + INDEX_VALUE_BYTES_MAX < ROW_BYTES_MAX
-assert ROOTS_BYTES_MAX + CHANGES_INLINE_BYTES_MAX < ROW_BYTES_MAX < BATCH_BYTES_MAX
-assert LOCATION_BYTES_MAX < FILE_LOCATION_BYTES_MAX <= INDEX_KEY_BYTES_MAX
-assert RESERVED_BYTES_MAX + FILE_LOCATION_BYTES_MAX < INDEX_VALUE_BYTES_MAX
-assert RESERVED_BYTES_MAX >= 5 * LOCATION_BYTES_MAX  # its own, and one for each path property
-assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0
-assert BODY_BYTES_MIN < SHORT_BODY_BYTES_MAX < BODY_BYTES_MAX
-assert PASSWORDS_PER_USER_AT_ONCE_MAX < PASSWORDS_PER_ADDRESS_MAX < PASSWORDS_WAITING_MAX
-assert 2 * PASSWORDS_WAITING_MAX < REQUESTS_MAX  # each takes the place of a request
-assert CONNECTION_LOOK_SECONDS * CONNECTION_LOOKS_MAX == HEADER_SECONDS < IDLE_SECONDS
-assert BODY_CREDIT_BYTES / BODY_PACE_BYTES_MIN < BODY_SECONDS_MAX < REQUEST_SECONDS_MAX
-assert FORM_BYTES_MAX > 2 * TOKEN_CHARS_MAX
-assert max(REFERENCES_ASKED_BYTES_MAX, PORTAGE_PAGE_BYTES) * 3 < BODY_BYTES_MAX
-assert FINISH_SECONDS + GIVE_UP_SECONDS + CLOSE_SECONDS < STOP_SECONDS
-assert ENQUIRY_SECONDS < REQUEST_SECONDS_MAX < PIPELINE_REQUEST_SECONDS_MAX
-assert SLOW_JOB_SECONDS < PLAN_TASK_SECONDS_MAX < REQUEST_SECONDS_MAX

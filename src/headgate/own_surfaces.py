@@ -32,6 +32,7 @@ from headgate.http.request import Request
 from headgate.http.router import Surface
 from headgate.http.shared_measures import SharedMeasures
 from headgate.http.sweep_measures import sweep_samples
+from headgate.import_settings import requested_checks
 from headgate.purge.inspecting import Inspector
 from headgate.purge.steering import Steering
 from headgate.server_settings import storage_options
@@ -157,7 +158,9 @@ def _sweeps(opened: Opened) -> Surface:
 
 def _exports(opened: Opened) -> Surface:
     """Metalakes that come and go, for operators."""
-    services = ExportServices(opened.service.lake.kernel, _admission(opened.service))
+    lake = opened.service.lake
+    checks = requested_checks(opened.settings, lake.storage)
+    services = ExportServices(lake.kernel, _admission(opened.service), checks)
     return _writing(opened, export_surface(services))
 
 

@@ -16,8 +16,10 @@ from headgate.catalog.openings import Opened, Openings
 from headgate.catalog.polling import Validation
 from headgate.catalog.ports import Audit, Files, MetadataWorkers, Planner, Storage
 from headgate.catalog.purging import Purging, Recorded
+from headgate.catalog.shared_work import SharedWork
 from headgate.catalog.versions import Terms
 from headgate.kernel.draft import Draft
+from headgate.kernel.index import HeadView
 from headgate.kernel.kernel import Kernel
 from headgate.model.separators import Governance
 
@@ -62,6 +64,8 @@ class Lake:
         self.large = LargeMetadata(workers)
         self.metadata = MetadataCache(options.metadata_cache_bytes, self.large)
         self.lanes = Lanes()
+        self.completing: SharedWork[HeadView] = SharedWork()
+        """Indexes of older catalogs that are being completed, by realm and pointer."""
         self.commits_repeated = 0
         """Worked out anew, because others had changed meanwhile what they rested on."""
         self.events = events or EventBus()

@@ -9,7 +9,7 @@ from headgate.catalog.left_places import left_places
 from headgate.catalog.territories import HAVE_CATALOGS, places_of
 from headgate.errors import LocationTaken
 from headgate.kernel.kernel import Kernel
-from headgate.model.locations import overlaps
+from headgate.model.locations import normalize, overlaps
 
 
 async def check_links(
@@ -22,13 +22,16 @@ async def check_links(
     wanted = places_of(catalog)
     known = dict.fromkeys(wanted, f"catalog {metalake}.{catalog.name} itself")
     known |= await _taken(kernel, metalake, catalog)
+    at = {place: real(place) for place in known}
+    moved = {place for place, there in at.items() if there != normalize(place)}
     for place in wanted:
-        for taken, holder in known.items():
-            if overlaps(real(place), real(taken)) and not overlaps(place, taken):
+        others = known if place in moved else known.keys() & moved  # others are as their names say
+        for taken in others:
+            if overlaps(at[place], at[taken]) and not overlaps(place, taken):
                 raise LocationTaken(
                     f"Location is taken: {place}",
-                    why=f"without symbolic links it is {real(place)}, and {holder} has {taken}, "
-                    "which is there, above it or below it",
+                    why=f"without symbolic links it is {at[place]}, and {known[taken]} has "
+                    f"{taken}, which is there, above it or below it",
                     fix="Choose another location, or take it from that one first",
                 )
 

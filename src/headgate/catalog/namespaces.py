@@ -17,6 +17,7 @@ from headgate.catalog.browsing import leading
 from headgate.catalog.calls import Done
 from headgate.catalog.claimants import Claimant
 from headgate.catalog.entities import Entry, Kind, NamespaceEntity
+from headgate.catalog.folder_index import begin_complete
 from headgate.catalog.lake import Lake, LakeOptions
 from headgate.catalog.naming import (
     FUNCTIONS,
@@ -102,6 +103,8 @@ def _create(
         raise _MovedError
     if len(path) == len(levels):
         raise NamespaceExists(f"Namespace already exists: {dotted(levels)}")
+    if opened.catalog.warehouse:
+        begin_complete(draft)
     for depth in range(len(path), len(levels)):
         parent = path[-1].id if path else ROOT
         kept = new if depth == len(levels) - 1 else NamespaceEntity({}, created_by=new.created_by)

@@ -16,6 +16,7 @@ from headgate.catalog.relation_commits import Change, commit_relations, known_st
 from headgate.catalog.relations import Relation, check_free, entry_of, find_relation, named
 from headgate.catalog.reservations import stage
 from headgate.catalog.schema_places import check_apart
+from headgate.catalog.staged_places import hold_ms
 from headgate.catalog.versions import (
     NewTable,
     Version,
@@ -63,15 +64,16 @@ async def stage_table(
     identifier = Identifier(namespace, new.name)
     version = await _first_version(lake, opened, identifier, new)
     wanted = version.facts.reserved
-    await check_locations(opened, namespace, wanted, lake.now_ms())
+    await check_locations(lake, opened, namespace, wanted)
     meant = await id_of_namespace(opened, namespace)
     is_free, principal = chooses_freely(opened), opened.call.principal
+    held_ms = hold_ms(lake.storage, wanted)
 
     def attempt(draft: Draft) -> None:
         schema = require_namespace(NamesDraft(draft), namespace, meant)
         claimant = Claimant(NOBODY, schema.id, is_free, principal, draft.now_ms)
         check_apart(draft, opened.catalog.warehouse, wanted, claimant)
-        stage(draft, wanted, claimant)
+        stage(draft, wanted, claimant, held_ms)
 
     await opened.realm.commit(opened.pointer, attempt)
     await lake.files(opened).prepare(f"{version.facts.location}/metadata")

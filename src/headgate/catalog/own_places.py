@@ -11,6 +11,8 @@ from headgate.access.decisions import permits, weigh
 from headgate.access.rules import ALTER_CATALOG
 from headgate.catalog.claimants import NOBODY, Claimant
 from headgate.catalog.entities import NamespaceEntity
+from headgate.catalog.folder_index import with_folders
+from headgate.catalog.lake import Lake
 from headgate.catalog.openings import Opened
 from headgate.catalog.reservations import (
     Holding,
@@ -29,10 +31,10 @@ from headgate.model.physical import default_folder, own_folder
 
 
 async def check_locations(
+    lake: Lake,
     opened: Opened,
     levels: Levels,
     wanted: Locations,
-    now_ms: int,
     held: Holding | None = None,
 ) -> None:
     """Refuse places of a table or view that are not allowed or taken, before anything is written
@@ -47,7 +49,7 @@ async def check_locations(
         schema.id if schema else NOBODY,
         chooses_freely(opened),
         opened.call.principal,
-        now_ms,
+        lake.now_ms(),
     )
     index = opened.head.index(LOCATIONS)
     new = await look(index, lambda tree: not_staged(tree, added, claimant))
@@ -56,7 +58,9 @@ async def check_locations(
     with never_retried(held):
         await look(index, lambda tree: check_vacant(tree, added, claimant))
         await opened.look(lambda names: check_default(names, opened.catalog.warehouse, new))
-        await look(opened.head.index(FOLDERS), lambda tree: check_chosen(tree, new))
+        if added and opened.catalog.warehouse:
+            folders = (await with_folders(lake, opened)).index(FOLDERS)
+            await look(folders, lambda tree: check_chosen(tree, new))
 
 
 async def check_for_schema(opened: Opened, levels: Levels, location: str) -> None:

@@ -78,6 +78,10 @@ class Storage(Protocol):
         """Differs whenever other credentials would be given."""
         ...
 
+    def credential_seconds(self, location: str) -> int:
+        """The longest life of credentials for a location; 0 if none are given."""
+        ...
+
     def sign(self, request: "SignRequest", locations: Sequence[str], *, write: bool) -> "Signed":
         """Sign a request to a store; `Forbidden` if it reaches beyond these locations."""
         ...

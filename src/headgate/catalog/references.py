@@ -31,6 +31,7 @@ from headgate.catalog.rights import ASSIGNED, GRANTED
 from headgate.catalog.stored_names import (
     CATALOG_POINTER,
     FOLDERS,
+    FOLDERS_UNTIL,
     IDS,
     LEFT,
     LOCATIONS,
@@ -202,7 +203,7 @@ REFERENCES = References(
                 PURGE: IndexReferences(_purged_state, rows=_job_row),
                 operations.INDEX: IndexReferences(_recorded),
             },
-            {PURGES: False},
+            {PURGES: False, FOLDERS_UNTIL: False},
         ),
         "cat/*/reports": PointerReferences({REPORTS: IndexReferences(_object_in_key)}),
     },

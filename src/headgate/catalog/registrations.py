@@ -45,4 +45,4 @@ async def _check_place(
         opened.check_allowed([file])
         return
     holding = before.holding if before else None
-    await check_locations(opened, namespace, (file,), lake.now_ms(), holding)
+    await check_locations(lake, opened, namespace, (file,), holding)

@@ -103,7 +103,7 @@ async def new_state(
     """The change of a table or view to this version, in a file that has yet to be written."""
     entity = _entity(lake, opened, version, before)
     holding = before.holding if before else None
-    await check_locations(opened, identifier.namespace, entity.reserved, lake.now_ms(), holding)
+    await check_locations(lake, opened, identifier.namespace, entity.reserved, holding)
     change = Change(
         identifier,
         version.kind,

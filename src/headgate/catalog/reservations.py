@@ -9,11 +9,13 @@ from headgate.catalog.claimants import (
     ANYBODY,
     NOBODY,
     Claimant,
+    Staged,
     holder_of,
     is_in_the_way,
     is_staged_by,
     left,
     owned,
+    staged_at,
 )
 from headgate.catalog.naming import Readable
 from headgate.catalog.staged_places import end_staged, hold_staged
@@ -97,11 +99,15 @@ def take(draft: Draft, locations: Iterable[str], claimant: Claimant) -> None:
         index.put(index_key(location), owned(claimant.id))
 
 
-def stage(draft: Draft, locations: Iterable[str], claimant: Claimant) -> None:
-    """Hold these locations for a table that the claimant's principal staged, for a while."""
+def stage(draft: Draft, locations: Iterable[str], claimant: Claimant, hold_ms: int) -> None:
+    """Hold these locations for a table that the claimant's principal staged, for a while.
+
+    Staging there again, on a node whose keys live shorter, does not shorten the hold.
+    """
     wanted = list(locations)
-    _clear(draft, wanted, claimant)
-    hold_staged(draft, map(index_key, wanted), claimant.principal or "")
+    ended = _clear(draft, wanted, claimant)
+    until_ms = max([draft.now_ms + hold_ms, *(one.until_ms for one in ended)])
+    hold_staged(draft, map(index_key, wanted), claimant.principal or "", until_ms)
 
 
 def leave(draft: Draft, locations: Iterable[str], id: int, schema: int) -> None:
@@ -192,14 +198,23 @@ def taken(location: str, holder: int = NOBODY) -> LocationTaken:
     )
 
 
-def _clear(draft: Draft, wanted: list[str], claimant: Claimant) -> None:
+def _clear(draft: Draft, wanted: list[str], claimant: Claimant) -> list[Staged]:
     """Refuse locations that others hold, and end the staged tables there that are in nobody's
-    way."""
+    way; which these were.
+
+    They are ended first: what a dropped table had left there before them counts again.
+    """
     index = draft.index(LOCATIONS)
-    check_vacant(index, wanted, claimant)
+    ended: list[Staged] = []
     for location in wanted:
-        for _, value in list(_all_at(index, location)):
-            end_staged(draft, value)
+        held = {key for key, _ in others_at(index, location, claimant)}
+        for key, value in list(_all_at(index, location)):
+            waiting = staged_at(value)
+            if waiting is not None and key not in held:
+                end_staged(draft, value)
+                ended.append(waiting)
+    check_vacant(index, wanted, claimant)
+    return ended
 
 
 def _all_at(index: Readable, location: str) -> Iterator[tuple[bytes, bytes]]:

@@ -5,21 +5,29 @@ there any more. A namespace that comes later than the table lets its own tables 
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import islice
 
 from headgate.catalog.claimants import Claimant
 from headgate.catalog.entities import Entry
 from headgate.catalog.naming import NAMESPACES, ROOT, Names, NamesDraft, Readable, id_bytes
 from headgate.catalog.reservations import is_inside, not_staged, taken
-from headgate.catalog.stored_names import FOLDERS, LOCATIONS
+from headgate.catalog.stored_names import FOLDERS, FOLDERS_UNTIL, LOCATIONS
 from headgate.errors import BadRequest
-from headgate.kernel.draft import Draft
+from headgate.kernel.draft import MARK_MAX, Draft
 from headgate.limits import NAMES_LOOKED_AT_MAX
 from headgate.model.locations import index_key, index_range, is_within, normalize, place_of
 from headgate.model.physical import is_kept_segment, is_shortened, path_segment, segment_name
 
 LOCATION = "location"
 """The property of a namespace that says where its tables lie."""
+COMPLETE = MARK_MAX
+"""The mark of an index that has the folders of all namespaces: none of them has a larger id."""
+
+
+def is_complete(marks: Mapping[str, int]) -> bool:
+    """Whether every folder that a namespace of this catalog chose is in the index."""
+    return marks.get(FOLDERS_UNTIL) == COMPLETE
 
 
 def check_default(names: Names, warehouse: str, locations: Iterable[str]) -> None:
@@ -40,7 +48,9 @@ def check_apart(draft: Draft, warehouse: str, locations: Iterable[str], claimant
     """The same in a commit. What the claimant staged it has: no namespace takes it away later."""
     added = not_staged(draft.index(LOCATIONS), locations, claimant)
     check_default(NamesDraft(draft), warehouse, added)
-    check_chosen(draft.index(FOLDERS), added)
+    if added and warehouse:
+        assert is_complete(draft.marks), "the check before the commit completes the index"
+        check_chosen(draft.index(FOLDERS), added)
 
 
 def is_below(names: Names, schema: int, folder: str, location: str) -> bool:
@@ -70,6 +80,14 @@ def settle_folder(
                 fix="Choose another location, or leave it out",
             )
         index.put(_key(new, id), b"")
+
+
+def keep_folder(draft: Draft, id: int, properties: Mapping[str, str]) -> None:
+    """Add the folder that a namespace chose to the index, where an older program did not."""
+    location = properties.get(LOCATION)
+    if location:
+        with suppress(BadRequest):  # an older program took what is no location: nothing lies there
+            draft.index(FOLDERS).put(_key(location, id), b"")
 
 
 def _key(location: str, id: int) -> bytes:

@@ -11,10 +11,16 @@ import msgspec
 
 from headgate.catalog.claimants import digest, is_left, staged, staged_at
 from headgate.catalog.naming import id_bytes
+from headgate.catalog.ports import Storage
 from headgate.catalog.stored_names import LOCATIONS, STAGED
 from headgate.errors import BadRequest
 from headgate.kernel.draft import Draft
-from headgate.limits import STAGED_EXPIRED_PER_COMMIT, STAGED_MS, STAGED_PER_PRINCIPAL_MAX
+from headgate.limits import (
+    STAGED_AFTER_KEYS_MS,
+    STAGED_EXPIRED_PER_COMMIT,
+    STAGED_PER_PRINCIPAL_MAX,
+    STAGED_WITHOUT_KEYS_MS,
+)
 
 _TABLE, _COUNT = b"t", b"c"
 _MS_BYTES = 8
@@ -34,13 +40,20 @@ class _Record(msgspec.Struct, frozen=True, array_like=True):
 _decoder = msgspec.msgpack.Decoder(_Record)
 
 
-def hold_staged(draft: Draft, keys: Iterable[bytes], principal: str) -> None:
+def hold_ms(storage: Storage, locations: Iterable[str]) -> int:
+    """How long a staged table holds its locations: longer than the keys live that its creator is
+    handed, so there are none for a location that is free."""
+    seconds = max(map(storage.credential_seconds, locations), default=0)
+    return seconds * 1_000 + STAGED_AFTER_KEYS_MS if seconds else STAGED_WITHOUT_KEYS_MS
+
+
+def hold_staged(draft: Draft, keys: Iterable[bytes], principal: str, until_ms: int) -> None:
     """Hold vacant locations for a table that is staged now; `BadRequest` if there are too many."""
     _end_expired(draft)
     index, by = draft.index(LOCATIONS), digest(principal)
     _count(draft, by, 1)
-    id, until_ms = draft.new_id(), draft.now_ms + STAGED_MS
-    value, places = staged(id, until_ms, by), []
+    id, places = draft.new_id(), []
+    value = staged(id, until_ms, by)
     for key in keys:
         before = index.get(key) or b""
         places.append((key, before if is_left(before) else b""))

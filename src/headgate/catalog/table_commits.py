@@ -17,11 +17,7 @@ from headgate.catalog.relations import Relation, absent, check_free, entry_of, f
 from headgate.catalog.versions import changed_table, new_version
 from headgate.clock import Clock
 from headgate.errors import BadRequest, HeadgateError, TableNotFound
-from headgate.limits import (
-    DEFINITIONS_INLINE_BYTES_MAX,
-    MEMO_BYTES_MAX,
-    METADATA_INLINE_BYTES_MAX,
-)
+from headgate.limits import DEFINITIONS_INLINE_BYTES_MAX, MEMO_BYTES_MAX, METADATA_INLINE_BYTES_MAX
 from headgate.model.json_values import Json
 from headgate.model.names import Identifier, check_name
 from headgate.model.physical import physical_name

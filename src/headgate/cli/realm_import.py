@@ -1,5 +1,6 @@
 """`headgate realm import`: a metalake from the files of an export, by one process."""
 
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from headgate.catalog.references import REFERENCES
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.summaries import show
+from headgate.import_settings import operator_checks
 from headgate.kernel.kernel import Kernel
 from headgate.pipelines.reporting import Report
 from headgate.portage import filling
@@ -17,6 +19,8 @@ from headgate.portage.folder import load_manifest
 from headgate.portage.manifest import renamed
 from headgate.portage.moving import check_export, import_realm
 from headgate.portage.summaries import ImportSummary, imported
+from headgate.server_settings import storage_options
+from headgate.storage.gateway import StorageGateway
 
 
 @click.command("import")
@@ -29,7 +33,8 @@ def import_(run: Run, *, folder: Path, name: str, abort: bool) -> None:
 
     Needs `pip install 'headgate[export]'`. It serves nobody until all is there; if it was killed,
     run it again, or clear up with --abort. It is refused if the name is taken, if its catalogs or
-    their places are in this store already, or if the export is not whole.
+    their places are in this store already or hold files of the server itself, or if the export is
+    not whole.
     """
     report = Report(is_quiet=run.json, show=partial(show, json=run.json))
     if abort:
@@ -39,14 +44,16 @@ def import_(run: Run, *, folder: Path, name: str, abort: bool) -> None:
         manifest = renamed(check_export(folder), name)
 
     async def fill(kernel: Kernel) -> ImportSummary:
-        made = await import_realm(
-            kernel,
-            REFERENCES,
-            folder,
-            manifest,
-            by=OPERATOR,
-            told=lambda rows: stage.advance(rows=rows),
-        )
+        with closing(StorageGateway(storage_options(run.settings), kernel.clock)) as storage:
+            made = await import_realm(
+                kernel,
+                REFERENCES,
+                folder,
+                manifest,
+                operator_checks(run.settings, storage),
+                by=OPERATOR,
+                told=lambda rows: stage.advance(rows=rows),
+            )
         return imported(manifest, made.name, made.id, made.state.value)
 
     with report.stage("import", total=manifest.facts.rows) as stage:

@@ -13,6 +13,7 @@ from headgate.authentication import log_key
 from headgate.background import (
     Background,
     cut_logs,
+    free_left_locations,
     open_background,
     open_maintenance,
     purges_elsewhere,
@@ -93,6 +94,7 @@ async def _background(settings: Settings, kernel: Kernel, stack: AsyncExitStack)
     gateway = StorageGateway(storage_options(settings), kernel.clock)
     stack.callback(gateway.close)
     cut_logs(settings, kernel, stack)
+    free_left_locations(kernel, gateway, stack)
     write_checkpoints(settings, kernel, partial(log_key, settings), stack)
     open_maintenance(settings, kernel, stack)
     bus = event_bus(settings, server_name())

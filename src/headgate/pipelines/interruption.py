@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from headgate.limits import INTERRUPTED_SECONDS_MAX
+from headgate.pipelines.bounds import INTERRUPTED_SECONDS_MAX
 from headgate.pipelines.machine import end_machine
 from headgate.pipelines.signals import listen
 

@@ -6,7 +6,7 @@ import subprocess
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from headgate.limits import SPARK_END_SECONDS
+from headgate.pipelines.bounds import SPARK_END_SECONDS
 from headgate.pipelines.signals import undivided
 
 if TYPE_CHECKING:

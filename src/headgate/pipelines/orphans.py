@@ -15,14 +15,14 @@ import msgspec
 
 from headgate.clock import Clock, SystemClock
 from headgate.errors import BadSetting
-from headgate.limits import (
+from headgate.model.locations import overlaps, scheme_of
+from headgate.pipelines.bounds import (
     ORPHANS_AGE_MS,
     ORPHANS_AGE_MS_MAX,
     ORPHANS_AGE_MS_MIN,
     ORPHANS_CHECKED_AT_ONCE,
     ORPHANS_COLLECTED_BYTES_MAX,
 )
-from headgate.model.locations import overlaps, scheme_of
 from headgate.pipelines.orphans_account import Account, NotDeleted, PlaceSum
 from headgate.pipelines.orphans_checking import Checking, Seen
 from headgate.pipelines.orphans_elsewhere import Elsewhere

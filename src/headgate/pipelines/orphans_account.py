@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from headgate.limits import ORPHANS_FAILURES_SHOWN
+from headgate.pipelines.bounds import ORPHANS_FAILURES_SHOWN
 from headgate.pipelines.orphans_removal import DELETED, FAILED, MISSING
 
 if TYPE_CHECKING:

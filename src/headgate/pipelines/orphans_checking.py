@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from headgate.limits import ORPHANS_LOOKS_MAX
+from headgate.pipelines.bounds import ORPHANS_LOOKS_MAX
 from headgate.pipelines.orphans_places import Owner, Places
 from headgate.pipelines.orphans_references import References, find_references
 from headgate.pipelines.orphans_subjects import PURGE, State, States, Subject

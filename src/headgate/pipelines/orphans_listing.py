@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.limits import ORPHANS_PARTS_MAX
+from headgate.pipelines.bounds import ORPHANS_PARTS_MAX
 from headgate.pipelines.orphans_keys import Keys
 from headgate.pipelines.rows import Rows, tasks_for
 from headgate.pipelines.zips import forget_zips

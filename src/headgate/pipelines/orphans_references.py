@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from headgate.errors import FileMissing, Forbidden, HeadgateError, InvalidInput
-from headgate.limits import (
+from headgate.pipelines.bounds import (
     ORPHANS_BROADCAST_FILES_MAX,
     ORPHANS_FEW_SUBJECTS,
     ORPHANS_MANIFESTS_PER_TASK,

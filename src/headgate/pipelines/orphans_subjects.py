@@ -24,8 +24,8 @@ from headgate.errors import (
     Unavailable,
     ViewNotFound,
 )
-from headgate.limits import MANIFEST_ENTRY_BYTES
 from headgate.model.locations import metadata_paths
+from headgate.pipelines.bounds import MANIFEST_ENTRY_BYTES
 from headgate.pipelines.names import TableName
 from headgate.pipelines.server import Server
 from headgate.planning.files import OpenFiles

@@ -10,7 +10,7 @@ from importlib import import_module
 from urllib.parse import urlsplit
 
 from headgate.errors import BadSetting, Unavailable, Unsupported
-from headgate.limits import JAVA_SECONDS_MAX, SPARK_CONNECT_SECONDS
+from headgate.pipelines.bounds import JAVA_SECONDS_MAX, SPARK_CONNECT_SECONDS
 
 SPARK = "4.1"
 JAVA_MIN = 17

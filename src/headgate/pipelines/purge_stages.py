@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from headgate.limits import (
+from headgate.pipelines.bounds import (
     MANIFEST_ENTRY_BYTES,
     SPARK_FEW_FILES,
     SPARK_FILES_PER_JOB,

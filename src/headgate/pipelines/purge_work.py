@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headgate.errors import Conflict, HeadgateError, LeaseLost, OutcomeUnknown, Unavailable
-from headgate.limits import SPARK_REPORT_SECONDS
+from headgate.pipelines.bounds import SPARK_REPORT_SECONDS
 from headgate.purge.deleter import Progress
 from headgate.purge.ledger import NONE_LEFT
 from headgate.purge.orders import Claimed, Order, Report

@@ -11,7 +11,7 @@ import msgspec
 
 from headgate.amounts import duration, size
 from headgate.clock import Clock, SystemClock
-from headgate.limits import REPORT_BAR_SECONDS, REPORT_LINE_SECONDS
+from headgate.pipelines.bounds import REPORT_BAR_SECONDS, REPORT_LINE_SECONDS
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

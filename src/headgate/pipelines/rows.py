@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headgate.limits import ORPHANS_ROWS_AT_ONCE
+from headgate.pipelines.bounds import ORPHANS_ROWS_AT_ONCE
 
 if TYPE_CHECKING:
     import pyarrow as pa

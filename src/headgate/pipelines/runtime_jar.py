@@ -20,7 +20,7 @@ import platformdirs
 
 from headgate import __version__
 from headgate.errors import BadSetting, Corrupt, Unavailable
-from headgate.limits import JAR_SECONDS_MAX
+from headgate.pipelines.bounds import JAR_SECONDS_MAX
 from headgate.pipelines.prerequisites import SPARK
 from headgate.pipelines.reporting import QUIET, Report, Stage
 

@@ -11,7 +11,7 @@ import msgspec
 from headgate import __version__, errors
 from headgate.clock import SystemClock
 from headgate.errors import HeadgateError, NotAuthenticated, OutcomeUnknown, Unavailable
-from headgate.limits import (
+from headgate.pipelines.bounds import (
     PIPELINE_CONNECT_SECONDS,
     PIPELINE_CONNECTIONS_MAX,
     PIPELINE_PAUSE_SECONDS_MAX,

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from headgate.errors import BadSetting, HeadgateError, Unavailable
-from headgate.limits import (
+from headgate.masking import mask_userinfo
+from headgate.pipelines.bounds import (
     SPARK_EXECUTOR_SECONDS_MAX,
     SPARK_LOG_TAIL_BYTES,
     SPARK_START_SECONDS_MAX,
     SPARK_TASKS_PER_CORE,
 )
-from headgate.masking import mask_userinfo
 from headgate.pipelines.failures import as_ours, translated, words_of
 from headgate.pipelines.machine import end_machine, launch_machine
 from headgate.pipelines.names import ALIAS

@@ -7,7 +7,7 @@ from itertools import count
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from headgate.limits import SPARK_LOOK_SECONDS
+from headgate.pipelines.bounds import SPARK_LOOK_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

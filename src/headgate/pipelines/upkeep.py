@@ -10,7 +10,7 @@ import msgspec
 
 from headgate.clock import Clock, SystemClock
 from headgate.errors import BadRequest, NamespaceNotFound, TableNotFound
-from headgate.limits import REPORT_LINE_SECONDS
+from headgate.pipelines.bounds import REPORT_LINE_SECONDS
 from headgate.pipelines.names import TableName
 from headgate.pipelines.reporting import Report
 from headgate.pipelines.server import CatalogInfo, Server

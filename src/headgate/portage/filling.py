@@ -10,8 +10,8 @@ from operator import attrgetter
 
 from headgate.catalog.left_places import adopt, returning
 from headgate.catalog.metalakes import clear_away
-from headgate.catalog.stored_names import CATALOG_POINTER, IDS, LOCATIONS
-from headgate.catalog.territories import HAVE_PLACES, check_elsewhere
+from headgate.catalog.stored_names import CATALOG_POINTER, IDS
+from headgate.catalog.territories import HAVE_PLACES
 from headgate.errors import (
     Conflict,
     IllegalRealmMove,
@@ -29,20 +29,26 @@ from headgate.kernel.realms import LOADED_FROM, Realm, RealmState
 from headgate.kernel.records import PointerKey
 from headgate.kernel.system import check_pointer_name
 from headgate.limits import PORTAGE_AHEAD_MS_MAX
+from headgate.portage.locations import LocationChecks, check_import, stored_locations
 from headgate.portage.manifest import STATES, RealmFacts
-from headgate.portage.rows import Carried, Facts, Row, location_of, pointer_state
+from headgate.portage.rows import Carried, Facts, Row, pointer_state
 
 _ID_BYTES = 8
 UNFINISHED = (RealmState.CREATED, RealmState.LOADING, RealmState.PURGING, RealmState.PURGED)
 
 
-async def begin(kernel: Kernel, wanted: RealmFacts, facts: Facts, *, by: str) -> Realm:
+async def begin(
+    kernel: Kernel, wanted: RealmFacts, facts: Facts, checks: LocationChecks, *, by: str
+) -> Realm:
     """A LOADING realm for an export: a new one, or that of an import which was not finished.
 
     What cannot be imported is refused before anything is written.
     """
     realm = await _unfinished(kernel, wanted.name)
-    await _check(kernel, wanted, facts, realm.id if realm else "")
+    own = realm.id if realm else ""
+    await _check(kernel, wanted, facts, own)
+    former = await returning(kernel, facts.catalogs)
+    await check_import(kernel, wanted.name, own, facts.places, former, checks)
     if realm is None:
         properties = {**wanted.properties, LOADED_FROM: facts.content}
         realm = await kernel.realms.reserve(wanted.name, properties, by=by)
@@ -79,7 +85,9 @@ async def fill(kernel: Kernel, id: str, rows: Sequence[Row]) -> None:
         await kernel.unserved.load(realm.id, pointer, _putting(some))
 
 
-async def finish(kernel: Kernel, id: str, content: str, state: str, *, by: str) -> Realm:
+async def finish(
+    kernel: Kernel, id: str, content: str, state: str, checks: LocationChecks, *, by: str
+) -> Realm:
     """Let a realm serve that was filled with all rows of this content, and is as it was before."""
     realm = await kernel.realms.get(id)
     _check_state(state)
@@ -95,8 +103,8 @@ async def finish(kernel: Kernel, id: str, content: str, state: str, *, by: str) 
     if realm.state is to:
         return realm  # asked for once more
     former = await _former(kernel, realm.id)
-    places = await _places(kernel, realm.id)
-    await check_elsewhere(kernel, realm.id, places, former=former)
+    found = await stored_locations(kernel, realm.id)
+    await check_import(kernel, realm.name, realm.id, found, former, checks)
     await adopt(kernel, former, realm)
     return await kernel.realms.move(realm.id, to, by=by)
 
@@ -152,8 +160,6 @@ async def _check(kernel: Kernel, wanted: RealmFacts, facts: Facts, own: str) -> 
             fix="Synchronise the clock (NTP), or wait until then",
         )
     await _check_catalogs(kernel, facts, own)
-    former = await returning(kernel, facts.catalogs)
-    await check_elsewhere(kernel, own, facts.places, former=former)
 
 
 async def _check_catalogs(kernel: Kernel, facts: Facts, own: str) -> None:
@@ -175,12 +181,6 @@ async def _former(kernel: Kernel, id: str) -> set[str]:
     """The metalakes, no longer there, that the catalogs of a realm were part of."""
     index = await _catalogs(kernel, id, IDS)
     return await returning(kernel, [int.from_bytes(key, "big") async for key, _ in index.scan()])
-
-
-async def _places(kernel: Kernel, id: str) -> tuple[str, ...]:
-    """The places of all catalogs of a realm."""
-    index = await _catalogs(kernel, id, LOCATIONS)
-    return tuple([location_of(key) async for key, _ in index.scan()])
 
 
 async def _catalogs(kernel: Kernel, id: str, index: str) -> Index:

@@ -12,6 +12,7 @@ from headgate.kernel.records import PointerKey
 from headgate.limits import PORTAGE_FILE_BYTES
 from headgate.portage import folder as folders
 from headgate.portage.filling import begin, fill, finish
+from headgate.portage.locations import LocationChecks
 from headgate.portage.manifest import (
     FORMAT,
     ExportFile,
@@ -69,11 +70,12 @@ async def export_realm(
     return manifest
 
 
-async def import_realm(
+async def import_realm(  # noqa: PLR0913  what is imported, where to, and on which terms
     kernel: Kernel,
     references: References,
     folder: Path,
     manifest: Manifest,
+    checks: LocationChecks,
     *,
     by: str,
     told: Progress = unheard,
@@ -82,13 +84,14 @@ async def import_realm(
 
     The manifest was checked: see `check_export`.
     """
-    realm = await begin(kernel, manifest.realm, manifest.facts, by=by)
+    realm = await begin(kernel, manifest.realm, manifest.facts, checks, by=by)
     for file in manifest.files:
         for rows in batches(decoded(folders.load(folder, file), file.name)):
             await fill(kernel, realm.id, rows)
             told(len(rows))
     check_arrived(manifest, await read_facts(kernel, references, realm.id))
-    return await finish(kernel, realm.id, manifest.facts.content, manifest.realm.state, by=by)
+    content, state = manifest.facts.content, manifest.realm.state
+    return await finish(kernel, realm.id, content, state, checks, by=by)
 
 
 def check_export(folder: Path) -> Manifest:

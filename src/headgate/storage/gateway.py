@@ -46,6 +46,9 @@ class StorageGateway:
     def credential_generation(self, location: str) -> str:
         return self._vending.generation(location)
 
+    def credential_seconds(self, location: str) -> int:
+        return self._vending.seconds(location)
+
     def sign(self, request: SignRequest, locations: Sequence[str], *, write: bool) -> Signed:
         if self._options.s3 is None:
             raise Unsupported("Remote signing is not available", why="no S3 store is configured")

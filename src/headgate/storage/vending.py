@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from headgate.catalog.ports import StorageCredential
 from headgate.clock import Clock
-from headgate.limits import CREDENTIALS_KNOWN_MAX
+from headgate.limits import CREDENTIAL_SECONDS_MAX, CREDENTIALS_KNOWN_MAX
 from headgate.storage import endpoints
 from headgate.storage.options import AzureOptions, GcsOptions, S3Options, StorageOptions
 from headgate.storage.places import Place, parse
@@ -75,6 +75,20 @@ class StorageVending:
         elif kind == "azure" and options.azure and options.azure.delegation == "static":
             secret = {"sas-token": options.azure.sas_token}
         return _digest(secret)
+
+    def seconds(self, location: str) -> int:
+        """The longest life of what `credentials` answers; 0 if that is always empty.
+
+        Configured keys end when an operator changes them: they count as the longest temporary ones.
+        """
+        kind, options = parse(location).kind, self._options
+        stores = {"s3": options.s3, "gcs": options.gcs, "azure": options.azure}
+        store = stores.get(kind)
+        if store is None or store.delegation == "none":
+            return 0
+        if isinstance(store, S3Options) and store.delegation == "sts":
+            return store.duration_seconds
+        return CREDENTIAL_SECONDS_MAX
 
     async def _s3(self, options: S3Options, place: Place, *, write: bool) -> dict[str, str]:
         if options.delegation == "static":

@@ -68,7 +68,8 @@ class CountingStorage:
     """The real storage; reads and writes of files are counted.
 
     Set `counts["far"]` to let files look like those of an object store, `counts["undeletable"]` to
-    let no file be deleted, and put an error into `failing` for the second write that comes.
+    let no file be deleted, `counts["credential-seconds"]` to let credentials have a life, and put
+    an error into `failing` for the second write that comes.
     """
 
     def __init__(self, inner: Storage) -> None:
@@ -84,6 +85,9 @@ class CountingStorage:
 
     async def credentials(self, location: str, *, write: bool) -> list[StorageCredential]:
         return await self._inner.credentials(location, write=write)
+
+    def credential_seconds(self, location: str) -> int:
+        return self.counts["credential-seconds"] or self._inner.credential_seconds(location)
 
     def credential_generation(self, location: str) -> str:
         return self._inner.credential_generation(location)

@@ -10,7 +10,7 @@ from headgate.catalog.claimants import staged_at
 from headgate.catalog.guards import GuardOptions
 from headgate.catalog.stored_names import LOCATIONS, STAGED
 from headgate.kernel.index import look
-from headgate.limits import STAGED_MS
+from headgate.limits import STAGED_AFTER_KEYS_MS, STAGED_WITHOUT_KEYS_MS
 from headgate.testing.kernels import Held
 from tests.unit.catalog.guarded import ADMIN, OWNER, Guarded, give_owner, rights
 from tests.unit.catalog.lakes import (
@@ -143,7 +143,7 @@ async def test_what_is_not_committed_in_time_is_free(world: World, node: Node) -
     """Another one gets the place; whoever staged it comes too late, and is told."""
     place = f"{world.warehouse}/x"
     staged = await stage(node, location=place)
-    await world.rig.pass_time(STAGED_MS - 60_000)
+    await world.rig.pass_time(STAGED_WITHOUT_KEYS_MS - 60_000)
     assert (await create(node, "u", place)).status == 409
     await world.rig.pass_time(60_000)
 
@@ -152,10 +152,42 @@ async def test_what_is_not_committed_in_time_is_free(world: World, node: Node) -
     assert (await held(node), await records(node)) == (0, 0)
 
 
+async def test_a_stage_holds_its_place_an_hour_longer_than_its_keys_live(
+    world: World, node: Node
+) -> None:
+    """As long as the setting says, not as long as any setting could."""
+    node.storage.counts["credential-seconds"] = 900
+    place = f"{world.warehouse}/x"
+    await stage(node, location=place)
+    await world.rig.pass_time(900_000 + STAGED_AFTER_KEYS_MS - 60_000)
+    assert (await create(node, "u", place)).status == 409
+    await world.rig.pass_time(60_000)
+
+    assert (await create(node, "u", place)).status == 200
+
+
+async def test_a_stage_keeps_the_expiry_that_it_was_made_with(world: World, node: Node) -> None:
+    """Keys that were handed out live on when the setting is another one, and so does the hold:
+    also if the same caller stages there again."""
+    place, other = f"{world.warehouse}/x", f"{world.warehouse}/y"
+    node.storage.counts["credential-seconds"] = 43_200
+    await stage(node, location=place)
+    await stage(node, location=other)
+    node.storage.counts["credential-seconds"] = 900
+    await stage(node, location=place)
+    await world.rig.pass_time(43_200_000 + STAGED_AFTER_KEYS_MS - 60_000)
+    for held_still in (place, other):
+        assert (await create(node, "u", held_still)).status == 409
+    await world.rig.pass_time(60_000)
+
+    assert (await create(node, "u", place)).status == 200
+    assert (await create(node, "v", other)).status == 200
+
+
 async def test_who_is_late_gets_the_place_if_nobody_else_did(world: World, node: Node) -> None:
     """A query may write for longer than its keys live."""
     staged = await stage(node)
-    await world.rig.pass_time(STAGED_MS)
+    await world.rig.pass_time(STAGED_WITHOUT_KEYS_MS)
 
     assert (await node.post(f"{TABLES}/t", staged_commit(staged), user="ann")).status == 200
 
@@ -169,7 +201,7 @@ async def test_tables_that_nobody_commits_are_cleared_away(
         for _ in range(2):
             await stage(node, user=user)
     assert (await held(node), await records(node)) == (6, 9)
-    await world.rig.pass_time(STAGED_MS)
+    await world.rig.pass_time(STAGED_WITHOUT_KEYS_MS)
     left = []
     for _ in range(2):
         await stage(node, user="dan")
@@ -232,13 +264,35 @@ async def test_a_dropped_table_leaves_its_place_to_its_schema_when_a_stage_ends(
     await node.table(location=place)
     await node.delete(f"{TABLES}/t")
     await stage(node, location=place)
-    await world.rig.pass_time(STAGED_MS)
+    await world.rig.pass_time(STAGED_WITHOUT_KEYS_MS)
     await stage(node, "u")
     server = await guarded(world)
     below = new_table("x", location=f"{place}/x")
 
     assert (await server.post("namespaces/a%1Fb/tables", below, user="ann")).status == 403
     assert (await server.post(TABLES, below, user="ann")).status == 200
+
+
+@pytest.mark.parametrize("way", ["create", "stage"])
+async def test_what_a_dropped_table_left_is_for_its_schema_below_an_expired_stage(
+    world: World, node: Node, way: str
+) -> None:
+    """Also while the expired one is not cleared away: a later schema of the same name has no
+    claim."""
+    server = await guarded(world)
+    own = "namespaces/a%1Fb"
+    made = await server.made(f"{own}/tables", new_table("t"), user="ann")
+    place = made["metadata"]["location"]
+    await server.delete(f"{own}/tables/t", user=OWNER)
+    new = new_table("t", location=place, stage_create=True)
+    await server.made(f"{own}/tables", new, user="ann")
+    await server.delete(own, user=OWNER)
+    await world.rig.pass_time(STAGED_WITHOUT_KEYS_MS)
+    await server.made("namespaces", {"namespace": ["a", "b"]}, user="ann")
+    wanted = new_table("t", location=place, stage_create=way == "stage")
+
+    assert (await server.post(f"{own}/tables", wanted, user="ann")).status == 409
+    assert (await server.post(f"{own}/tables", wanted, user=OWNER)).status == 200
 
 
 async def guarded(world: World) -> Node:

@@ -106,3 +106,15 @@ def test_what_to_install_is_said(shop: Shop, monkeypatch: pytest.MonkeyPatch) ->
 
     assert "pyarrow is not installed. Run pip install 'headgate[export]'" in said
     assert not (shop.folder / "out").exists()
+
+
+def test_catalogs_among_the_server_s_own_files_are_not_imported(shop: Shop) -> None:
+    """The store that is to have them lies in one of their locations; nothing is imported."""
+    folder = str(shop.folder / "out")
+    shop.run("export", METALAKE, folder)
+    inside = "data/warehouse/inside"
+    said = shop.run("import", folder, code=2, data=inside)
+
+    assert f"{METALAKE!r} cannot be imported: tables cannot lie in" in said
+    assert "keeps files of its own there" in said
+    assert shop.json("list", data=inside) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import Forbidden, StorageUnavailable
-from headgate.limits import ORPHANS_PARTS_MAX
+from headgate.pipelines.bounds import ORPHANS_PARTS_MAX
 from headgate.pipelines.orphans_finding import Finder, Orphan, Terms
 from headgate.pipelines.orphans_listing import Part, divide, without_twins
 from headgate.pipelines.orphans_places import Owner, Places

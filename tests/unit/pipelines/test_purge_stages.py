@@ -10,7 +10,7 @@ import pytest
 
 from headgate.clock import SystemClock
 from headgate.errors import LeaseLost, Unsupported
-from headgate.limits import SPARK_FILES_PER_JOB, SPARK_FILES_PER_TASK
+from headgate.pipelines.bounds import SPARK_FILES_PER_JOB, SPARK_FILES_PER_TASK
 from headgate.pipelines.purge_executors import Order, delete_files, new_order, read_manifests
 from headgate.pipelines.purge_stages import files_in, in_parts, tasks_for
 from headgate.planning.files import LocalFiles

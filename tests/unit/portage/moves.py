@@ -7,6 +7,7 @@ from headgate.catalog.metalakes import clear_away
 from headgate.catalog.references import REFERENCES
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState
+from headgate.portage.locations import LocationChecks
 from headgate.portage.manifest import Manifest, renamed
 from headgate.portage.moving import check_export, export_realm, import_realm
 from headgate.purge.jobs import JobRow
@@ -14,6 +15,7 @@ from tests.unit.catalog.dropping import drop
 from tests.unit.catalog.guarded import ADMIN, OWNER, Guarded, rights
 from tests.unit.catalog.lakes import CATALOG, METALAKE, Node
 
+ANYWHERE = LocationChecks(lambda _: None)
 USERS = (OWNER, ADMIN, "ann", "bob", "nobody")
 OBJECTS = (("",), ("a", ""), ("a", "t"), ("a", "v"), ("b", ""), ("b", "t2"))
 
@@ -51,10 +53,12 @@ async def exported(kernel: Kernel, folder: Path, name: str = METALAKE) -> Manife
     return await export_realm(kernel, REFERENCES, name, folder)
 
 
-async def imported(kernel: Kernel, folder: Path, name: str = "") -> Realm:
+async def imported(
+    kernel: Kernel, folder: Path, name: str = "", checks: LocationChecks = ANYWHERE
+) -> Realm:
     """The metalake of the export in this folder."""
     manifest = renamed(check_export(folder), name)
-    return await import_realm(kernel, REFERENCES, folder, manifest, by="olga")
+    return await import_realm(kernel, REFERENCES, folder, manifest, checks, by="olga")
 
 
 async def vanish(kernel: Kernel, name: str = METALAKE) -> None:

@@ -31,7 +31,7 @@ from headgate.portage.rows import Carried, Facts, Row
 from headgate.testing.kernels import Rig, snapshot
 from tests.unit.catalog.guarded import Guarded
 from tests.unit.catalog.lakes import METALAKE, TYPES, Node, World
-from tests.unit.portage.moves import exported, furnish, imported, vanish
+from tests.unit.portage.moves import ANYWHERE, exported, furnish, imported, vanish
 
 REALM = RealmFacts("shop", "ACTIVE")
 
@@ -55,7 +55,7 @@ class Another:
 
     async def begun(self, rows: int) -> Realm:
         """An import that was killed after so many rows."""
-        realm = await begin(self.kernel, self.manifest.realm, self.manifest.facts, by="")
+        realm = await begin(self.kernel, self.manifest.realm, self.manifest.facts, ANYWHERE, by="")
         await fill(self.kernel, realm.id, self.rows[:rows])
         return realm
 
@@ -130,10 +130,10 @@ async def test_a_name_that_is_taken_is_refused(another: Another) -> None:
     await found_metalake(another.kernel, METALAKE, "olga")
     await _refused(another, RealmExists, "one of this name")
     other = msgspec.structs.replace(another.manifest.facts, content="0")
-    await begin(another.kernel, REALM, other, by="")
+    await begin(another.kernel, REALM, other, ANYWHERE, by="")
 
     with pytest.raises(RealmExists, match="another export"):
-        await begin(another.kernel, REALM, another.manifest.facts, by="")
+        await begin(another.kernel, REALM, another.manifest.facts, ANYWHERE, by="")
 
 
 async def test_what_is_being_cleared_away_is_not_gone_on_with(another: Another) -> None:
@@ -166,7 +166,9 @@ async def test_places_that_were_taken_meanwhile_are_refused_in_the_end(another: 
     await fill(another.kernel, realm.id, another.rows)
 
     with pytest.raises(LocationTaken, match=r"squatters\.hut"):
-        await finish(another.kernel, realm.id, another.manifest.facts.content, "ACTIVE", by="")
+        await finish(
+            another.kernel, realm.id, another.manifest.facts.content, "ACTIVE", ANYWHERE, by=""
+        )
     with pytest.raises(LocationTaken):
         await create_catalog(another.kernel, "squatters", msgspec.structs.replace(hut, name="shed"))
     assert (await another.kernel.realms.get(realm.id)).state is RealmState.LOADING
@@ -187,7 +189,7 @@ async def test_types_that_nobody_knows_are_refused(another: Another) -> None:
     facts = Facts(types={"table": 3, "unicorn": 1})
 
     with pytest.raises(Unsupported, match="unicorn"):
-        await begin(another.kernel, REALM, facts, by="")
+        await begin(another.kernel, REALM, facts, ANYWHERE, by="")
     assert await another.kernel.realms.list() == []
 
 
@@ -197,7 +199,7 @@ async def test_ids_from_the_future_are_refused(another: Another) -> None:
     facts = msgspec.structs.replace(another.manifest.facts, newest=another.kernel.ids.next() << 1)
 
     with pytest.raises(Conflict, match="ahead of this machine's clock"):
-        await begin(another.kernel, REALM, facts, by="")
+        await begin(another.kernel, REALM, facts, ANYWHERE, by="")
 
 
 async def test_a_state_that_no_export_has_is_refused(another: Another) -> None:
@@ -205,9 +207,9 @@ async def test_a_state_that_no_export_has_is_refused(another: Another) -> None:
     realm = await another.begun(0)
 
     with pytest.raises(InvalidInput, match="PURGED"):
-        await begin(another.kernel, RealmFacts("x", "PURGED"), Facts(), by="")
+        await begin(another.kernel, RealmFacts("x", "PURGED"), Facts(), ANYWHERE, by="")
     with pytest.raises(InvalidInput, match="LOADING"):
-        await finish(another.kernel, realm.id, "", "LOADING", by="")
+        await finish(another.kernel, realm.id, "", "LOADING", ANYWHERE, by="")
 
 
 async def test_an_import_is_finished_by_its_own_export_only_and_may_be_asked_twice(
@@ -218,13 +220,13 @@ async def test_an_import_is_finished_by_its_own_export_only_and_may_be_asked_twi
     content = another.manifest.facts.content
 
     with pytest.raises(Conflict, match="not filled from this export"):
-        await finish(another.kernel, realm.id, "0", "ACTIVE", by="")
-    first = await finish(another.kernel, realm.id, content, "ACTIVE", by="")
-    assert await finish(another.kernel, realm.id, content, "ACTIVE", by="") == first
+        await finish(another.kernel, realm.id, "0", "ACTIVE", ANYWHERE, by="")
+    first = await finish(another.kernel, realm.id, content, "ACTIVE", ANYWHERE, by="")
+    assert await finish(another.kernel, realm.id, content, "ACTIVE", ANYWHERE, by="") == first
     with pytest.raises(Conflict, match="not filled from this export"):
-        await finish(another.kernel, realm.id, "0", "ACTIVE", by="")
+        await finish(another.kernel, realm.id, "0", "ACTIVE", ANYWHERE, by="")
     with pytest.raises(RealmNotFound, match="no unfinished import"):
-        await finish(another.kernel, realm.id, content, "INACTIVE", by="")
+        await finish(another.kernel, realm.id, content, "INACTIVE", ANYWHERE, by="")
 
 
 async def test_a_realm_that_was_never_imported_is_finished_by_no_export(another: Another) -> None:
@@ -233,7 +235,7 @@ async def test_a_realm_that_was_never_imported_is_finished_by_no_export(another:
 
     for content in ("0", another.manifest.facts.content):
         with pytest.raises(Conflict, match="not filled from this export"):
-            await finish(another.kernel, realm.id, content, "ACTIVE", by="")
+            await finish(another.kernel, realm.id, content, "ACTIVE", ANYWHERE, by="")
 
 
 async def test_rows_go_nowhere_but_into_a_realm_that_is_loaded(another: Another) -> None:
@@ -269,7 +271,7 @@ async def test_rows_that_no_export_has_are_refused(another: Another, row: Row) -
 async def test_catalogs_without_ids_are_refused(another: Another) -> None:
     """Nobody made them."""
     with pytest.raises(InvalidInput, match="-1 is no id"):
-        await begin(another.kernel, REALM, Facts(catalogs=(-1,)), by="")
+        await begin(another.kernel, REALM, Facts(catalogs=(-1,)), ANYWHERE, by="")
 
 
 async def test_a_commit_of_an_import_comes_too_late_when_it_is_over(another: Another) -> None:

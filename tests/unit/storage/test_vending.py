@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from headgate.errors import BadRequest, Forbidden, StorageUnavailable
+from headgate.limits import CREDENTIAL_SECONDS_MAX
 from headgate.storage.options import AzureOptions, GcsOptions, S3Options, StorageOptions
 from headgate.storage.vending import StorageVending
 from headgate.testing.manual_clock import START_MS, ManualClock
@@ -296,3 +297,22 @@ def test_clients_are_told_how_to_reach_the_store(
 ) -> None:
     """What is no secret is told to everybody."""
     assert StorageVending(options, clock).config(location) == config
+
+
+@pytest.mark.parametrize(
+    ("options", "location", "seconds"),
+    [
+        (StorageOptions(s3=S3Options(delegation="sts", duration_seconds=1_800)), TABLE, 1_800),
+        (StorageOptions(s3=S3Options(delegation="static")), TABLE, CREDENTIAL_SECONDS_MAX),
+        (StorageOptions(s3=S3Options()), TABLE, 0),
+        (StorageOptions(s3=S3Options(delegation="sts")), "/local/t", 0),
+        (StorageOptions(), TABLE, 0),
+        (StorageOptions(gcs=GcsOptions(delegation="static")), "gs://b/t", CREDENTIAL_SECONDS_MAX),
+        (StorageOptions(azure=AzureOptions(account_name="acc")), AZURE, 0),
+    ],
+)
+def test_the_longest_life_of_credentials_is_known_before_any_are_made(
+    clock: ManualClock, options: StorageOptions, location: str, seconds: int
+) -> None:
+    """Configured keys have no known end, and count as the longest."""
+    assert StorageVending(options, clock).seconds(location) == seconds

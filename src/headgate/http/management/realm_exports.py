@@ -39,6 +39,7 @@ from headgate.kernel.realms import Realm
 from headgate.limits import BODY_BYTES_MAX
 from headgate.model.wire_names import unquote_segment
 from headgate.portage.filling import abort, begin, fill, finish
+from headgate.portage.locations import LocationChecks
 from headgate.portage.pieces import piece_of, token_of
 from headgate.portage.reading import outline, read_page
 
@@ -49,6 +50,8 @@ class ExportServices(NamedTuple):
     kernel: Kernel
     admit: Callable[[Request, Rule], Awaitable[None]]
     """Refuses who may not."""
+    checks: LocationChecks
+    """Where catalogs of an import may lie."""
 
 
 async def outline_export(services: ExportServices, request: Request) -> Response:
@@ -83,7 +86,8 @@ async def begin_import(services: ExportServices, request: Request) -> Response:
     """Make a metalake that is to be filled, or go on with it."""
     wanted = decode(request, ImportRequest)
     await services.admit(request, IMPORT_METALAKE)
-    realm = await begin(services.kernel, wanted.realm, wanted.facts, by=request.principal)
+    by = request.principal
+    realm = await begin(services.kernel, wanted.realm, wanted.facts, services.checks, by=by)
     return json_response(200, _view(realm))
 
 
@@ -100,7 +104,8 @@ async def finish_import(services: ExportServices, request: Request) -> Response:
     wanted = decode(request, FinishRequest)
     await services.admit(request, IMPORT_METALAKE)
     id, by = request.params["id"], request.principal
-    realm = await finish(services.kernel, id, wanted.content, wanted.state, by=by)
+    content, state = wanted.content, wanted.state
+    realm = await finish(services.kernel, id, content, state, services.checks, by=by)
     return json_response(200, _view(realm))
 
 

@@ -12,16 +12,17 @@ from headgate.access.rules import Rule
 from headgate.catalog import outsiders
 from headgate.catalog.calls import Call, CatalogName
 from headgate.catalog.guards import GuardOptions
-from headgate.errors import HeadgateError
+from headgate.errors import BadRequest, HeadgateError
 from headgate.http.management.realm_exports import ExportServices, export_surface
 from headgate.http.management.realm_messages import IMPORTS, ExportOutline, ExportRows
 from headgate.http.request import Request
 from headgate.http.router import Match, Router
+from headgate.portage.locations import LocationChecks
 from headgate.portage.pieces import Piece, token_of
 from headgate.portage.rows import Facts, Row, facts_of
 from tests.unit.catalog.lakes import METALAKE, Node, World
 from tests.unit.http.gravitino.control import ADMIN, Believing
-from tests.unit.portage.moves import vanish
+from tests.unit.portage.moves import ANYWHERE, vanish
 
 EXPORT = f"/management/v1/metalakes/{METALAKE}/export"
 
@@ -29,10 +30,10 @@ EXPORT = f"/management/v1/metalakes/{METALAKE}/export"
 class Client:
     """An operator who asks over HTTP, without a port."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, checks: LocationChecks = ANYWHERE) -> None:
         self.kernel = node.kernel
         self._lake = node.lake
-        surface = export_surface(ExportServices(node.kernel, self._admit))
+        surface = export_surface(ExportServices(node.kernel, self._admit, checks))
         self._surface = surface._replace(authenticate=Believing().caller)
         self._router = Router([self._surface])
 
@@ -147,3 +148,23 @@ async def test_what_is_not_there_is_not_found(guarded: Client, tmp_path: Path) -
     assert status == 404
     assert answer["error"]["message"].startswith("Metalake does not exist: nowhere. ")
     assert (await guarded.ask("POST", f"{IMPORTS}/1/rows", {"rows": []}))[0] == 404
+
+
+async def test_an_import_lies_only_where_callers_may_create_catalogs(
+    world: World, node: Node
+) -> None:
+    """Bad request, before there is a metalake and once more before it serves."""
+
+    def check(location: str) -> None:
+        raise BadRequest(f"Location is not allowed: {location}")
+
+    client = Client(node, LocationChecks(check))
+    wanted = {
+        "realm": {"name": "x", "state": "ACTIVE"},
+        "facts": Facts(places=("file:///etc",)),
+    }
+    status, answer = await client.ask("POST", IMPORTS, wanted)
+
+    assert status == 400
+    assert "'x' cannot be imported: Location is not allowed: file:///etc" in str(answer)
+    assert "x" not in [realm.name for realm in await node.kernel.realms.list()]
