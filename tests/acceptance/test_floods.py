@@ -80,7 +80,7 @@ def claims(part: object) -> str:
 
 
 def made_up(number: int) -> str:
-    """A token of the provider, signed by nothing, with a key id that no one knows."""
+    """A token of the provider, signed by nothing, with a key id that is not known."""
     header, said = {"alg": "RS256", "kid": str(number)}, {"iss": ISSUER, "aud": "headgate"}
     return f"{claims(header)}.{claims(said)}.AAAA"
 

@@ -6,18 +6,19 @@ import sys
 
 import atheris
 
-from tests.fuzz.seeds import CORPUS
-
 BYTES_MAX = 8_192  # the largest file of the corpus has half of it
 MEMORY_MIB_MAX = 2_048
 SECONDS_MAX = 20  # of one input: nothing that small takes longer
-INSTRUMENTED = ["headgate.planning", "headgate.model", "headgate.http"]
+INSTRUMENTED = ["headgate.planning", "headgate.model", "headgate.http", "jwt"]
 
 
 def main(name: str, folder: str, runs: str) -> None:
     """Run it a fixed number of times from the same seed; the process ends with what it finds."""
+    early = [module for module in sys.modules if module.startswith(tuple(INSTRUMENTED))]
+    assert not early, f"imported before they could be instrumented: {early}"
     with atheris.instrument_imports(include=INSTRUMENTED):
-        from tests.fuzz.targets import TARGETS  # noqa: PLC0415  what is imported here is guided
+        from tests.fuzz.seeds import CORPUS  # noqa: PLC0415  what is imported here is guided
+        from tests.fuzz.targets import TARGETS  # noqa: PLC0415  the same
 
     corpus = CORPUS / name
     options = [

@@ -131,7 +131,7 @@ async def waits(
 async def test_what_is_verified_and_what_waits_is_bounded(
     tokens: str, addresses: int, asked: int, let_in: int
 ) -> None:
-    """Of one address and in all; nothing is left behind, whoever was cancelled meanwhile."""
+    """Of one address and in all; a request that is cancelled leaves nothing behind."""
     verifications, let_go = Verifications[str](), asyncio.Event()
     tasks = [
         asyncio.create_task(
