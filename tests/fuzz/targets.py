@@ -1,12 +1,8 @@
 """What is fuzzed without a server: readers of what clients write. Each takes any bytes, and raises
 nothing but what its callers expect."""
 
-import json
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import cache
-from pathlib import Path
-from typing import NamedTuple
 
 from pyiceberg.manifest import ManifestFile
 
@@ -14,6 +10,13 @@ from headgate.access.objects import ObjectType
 from headgate.catalog.full_names import read_full_name, write_full_name
 from headgate.catalog.metadata_files import unzipped
 from headgate.errors import HeadgateError, IllegalObject, InvalidInput
+from headgate.http.addresses import address_group, client_address, networks_of
+from headgate.http.authentication.active_roles import active_roles
+from headgate.http.authentication.basic_header import basic_credentials
+from headgate.http.authentication.token_endpoint import form_of
+from headgate.http.compression import choose_coding
+from headgate.http.origins import allowed_host, hosts_of, same_origin
+from headgate.http.request import Request
 from headgate.model import locations, table_metadata
 from headgate.model.names import check_levels
 from headgate.model.physical import path_segment, physical_name
@@ -22,8 +25,8 @@ from headgate.planning.manifests import entries, manifest_list
 from headgate.planning.reachable import Walk
 from headgate.planning.table import Snapshot, parse
 from headgate.storage import places
-from tests.planning.bombs import LISTS, avro, list_bomb
-from tests.planning.tables import MetadataTable, bounds, data_file
+from tests.fuzz.seeds import made_table
+from tests.fuzz.signed_tokens import SIGNED, readers
 
 
 class OneFile:
@@ -36,11 +39,8 @@ class OneFile:
         return self._data
 
 
-class Target(NamedTuple):
-    """A reader, and some input that it understands."""
-
-    run: Callable[[bytes], None]
-    seeds: Callable[[], list[bytes]]
+PROXIES = networks_of(["10.0.0.0/8", "fd00::/8"], "proxies")
+HOSTS = hosts_of("127.0.0.1")
 
 
 def read_columns(data: bytes) -> None:
@@ -120,54 +120,55 @@ def _walk(data: bytes) -> None:
             pass
 
 
-def _table(folder: str) -> MetadataTable:
-    table = MetadataTable(Path(folder))
-    rows = [data_file(f"a/{number}", **bounds(1, 2)) for number in range(2)]
-    table.snapshot(1, [table.manifest(rows)])
-    return table
+def read_headers(data: bytes) -> None:
+    """Headers, a query and a form of a request before anything is known of its sender."""
+    lines = data.decode("latin-1").split("\n")
+    authorization, roles, host, origin, forwarded, query, coding = (lines + [""] * 7)[:7]
+    basic_credentials(authorization)
+    allowed_host(host, HOSTS)
+    same_origin(origin, host)
+    address = client_address("10.0.0.1", forwarded, PROXIES)
+    assert address_group(address_group(address)), "every client is counted somewhere"
+    choose_coding(coding)
+    form_of(data)
+    for read in (lambda: active_roles(roles), lambda: Request("GET", "/", raw_query=query).query):
+        try:
+            read()
+        except HeadgateError:
+            continue
+
+
+def read_tokens(data: bytes) -> None:
+    """Tokens: none is accepted but those that were signed."""
+    token = data.decode("latin-1")
+    for read in readers():
+        try:
+            accepted = _outcome(read(token))
+        except HeadgateError:
+            continue
+        assert accepted is None or token.rpartition(".")[0] in SIGNED
+
+
+def _outcome(coroutine: Coroutine[None, None, object]) -> object:
+    """What a coroutine returns that waits for nothing: an event loop would take too long."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("it waits")
 
 
 @cache
 def _manifest() -> ManifestFile:
-    with tempfile.TemporaryDirectory() as folder:
-        [manifest] = _table(folder).snapshots[1].manifests
-    return manifest
+    return made_table().manifest
 
 
-def _avro_seeds() -> list[bytes]:
-    with tempfile.TemporaryDirectory() as folder:
-        _table(folder)
-        files = [path.read_bytes() for path in sorted(Path(folder).glob("*.avro"))]
-    codecs = [list_bomb(3, codec) for codec in ("null", "deflate", "zstandard", "bzip2")]
-    return [*files, *codecs, avro({**LISTS, "fields": []}, 1, b"")]
-
-
-def _metadata_seeds() -> list[bytes]:
-    with tempfile.TemporaryDirectory() as folder:
-        metadata = _table(folder).metadata()
-    small = json.dumps({**json.loads(metadata), "snapshots": []}).encode()
-    return [metadata, small, b"{}"]
-
-
-def _location_seeds() -> list[bytes]:
-    pairs = [
-        "s3://b/a/t\ns3a://b/a",
-        "file:///w/%20a/t\n/w",
-        "abfss://c@x.dfs.core.windows.net/a\nabfs://c@x.dfs.core.windows.net/",
-        "gs://b/x//y\ngs://b/x",
-        "/a/../b\n/b",
-    ]
-    return [pair.encode() for pair in pairs]
-
-
-def _name_seeds() -> list[bytes]:
-    return [text.encode() for text in ("a", "a\nb", "my.schema\nsales", "é:ü", "a%2Fb\n.", "\x1f")]
-
-
-TARGETS: dict[str, Target] = {
-    "columns": Target(read_columns, _avro_seeds),
-    "rows": Target(read_rows, _avro_seeds),
-    "metadata": Target(read_metadata, _metadata_seeds),
-    "locations": Target(read_locations, _location_seeds),
-    "names": Target(read_names, _name_seeds),
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "columns": read_columns,
+    "rows": read_rows,
+    "metadata": read_metadata,
+    "locations": read_locations,
+    "names": read_names,
+    "headers": read_headers,
+    "tokens": read_tokens,
 }

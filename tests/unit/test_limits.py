@@ -37,9 +37,9 @@ def test_bodies_have_room_and_time() -> None:
     """A body of every kind fits, and ends before its request does."""
     pages = max(most.REFERENCES_ASKED_BYTES_MAX, most.PORTAGE_PAGE_BYTES)
 
-    assert most.BODY_BYTES_MIN < most.SHORT_BODY_BYTES_MAX < most.BODY_BYTES_MAX
+    assert most.BODY_BYTES_MIN < 2 * most.TOKEN_CHARS_MAX < most.FORM_BYTES_MAX
+    assert most.FORM_BYTES_MAX < most.SHORT_BODY_BYTES_MAX < most.BODY_BYTES_MAX
     assert 3 * pages < most.BODY_BYTES_MAX
-    assert most.FORM_BYTES_MAX > 2 * most.TOKEN_CHARS_MAX
     assert most.BODY_CREDIT_BYTES / most.BODY_PACE_BYTES_MIN < most.BODY_SECONDS_MAX
     assert most.BODY_SECONDS_MAX < most.REQUEST_SECONDS_MAX
 

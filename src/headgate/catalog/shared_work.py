@@ -18,6 +18,10 @@ class SharedWork(Generic[T]):
     def __init__(self) -> None:
         self._running: dict[Hashable, asyncio.Task[T]] = {}
 
+    def is_running(self, key: Hashable) -> bool:
+        """Whether work under this key is under way, so that `run` would join it."""
+        return key in self._running
+
     async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
         """The outcome of the work under this key, which is begun if it is not under way."""
         task = self._running.get(key)

@@ -12,6 +12,7 @@ from headgate.catalog.identities import KEYS, change_identities, current_head, n
 from headgate.catalog.identity_entities import SigningKeyEntity
 from headgate.catalog.naming import id_bytes
 from headgate.catalog.sealing import MasterKey
+from headgate.catalog.shared_work import SharedWork
 from headgate.errors import Unavailable
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView
@@ -42,6 +43,7 @@ class SigningKeys:
         self._random_bytes = random_bytes
         self._known: dict[int, SigningKey] = {}
         self._looked = float("-inf")
+        self._loading = SharedWork[None]()
 
     async def newest(self) -> SigningKey:
         """The one that signs, as it is now."""
@@ -56,14 +58,20 @@ class SigningKeys:
         return await self._open(head, int.from_bytes(ids[-1], "big"))
 
     async def find(self, id: int) -> SigningKey | None:
-        """A key that signed something. Whether it still counts says whoever confirms the caller."""
+        """A key that signed something. Whether it still counts says whoever confirms the caller.
+
+        Keys that are not known are looked for once for all callers, and not too often.
+        """
         known = self._known.get(id)
+        if known is not None:
+            return known
         now = self._kernel.clock.seconds()
-        if known is None and now - self._looked >= KEYS_RELOAD_SECONDS:
+        if not self._loading.is_running(KEYS):
+            if now - self._looked < KEYS_RELOAD_SECONDS:
+                return None
             self._looked = now
-            await self.load()
-            known = self._known.get(id)
-        return known
+        await self._loading.run(KEYS, self.load)
+        return self._known.get(id)
 
     async def load(self) -> None:
         """Have all keys at hand; what opens them takes its time to be imported."""

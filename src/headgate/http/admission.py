@@ -1,4 +1,4 @@
-"""Who is being served: at most so many requests at once, and each for a limited time."""
+"""Bounds requests: so many are served at once, and each is answered within a limited time."""
 
 import asyncio
 from typing import Any
@@ -9,10 +9,33 @@ Task = asyncio.Task[Any]
 
 
 class Admission:
-    """The requests under way, oldest first. One timer serves them all: it waits for the oldest."""
+    """Counts the requests that are being served. A request that still waits is not among them."""
 
-    def __init__(self, requests_max: int, seconds_max: float, clock: Clock) -> None:
+    def __init__(self, requests_max: int) -> None:
         self._requests_max = requests_max
+        self.count = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether the next one has to be sent away."""
+        return self.count >= self._requests_max
+
+    def enter(self) -> None:
+        """Serve one more request."""
+        self.count += 1
+
+    def leave(self) -> None:
+        """Serve one request less."""
+        self.count -= 1
+
+
+class Deadlines:
+    """The deadlines of all requests, oldest first. One timer waits for the oldest.
+
+    A deadline covers all that a request waits for: authentication, its body, a place, its handler.
+    """
+
+    def __init__(self, seconds_max: float, clock: Clock) -> None:
         self._seconds_max = seconds_max
         self._clock = clock
         self._deadlines: dict[Task, float] = {}
@@ -21,22 +44,20 @@ class Admission:
 
     @property
     def count(self) -> int:
-        """How many requests are under way."""
+        """How many requests have a deadline now."""
         return len(self._deadlines)
 
-    @property
-    def full(self) -> bool:
-        """Whether the next one has to be sent away."""
-        return len(self._deadlines) >= self._requests_max
+    def enter(self, task: Task, began: float) -> None:
+        """Cancel this task when the request that began then has had its time.
 
-    def enter(self, task: Task) -> None:
-        """This task serves a request from now on; it is cancelled when its time is up."""
-        self._deadlines[task] = self._clock.seconds() + self._seconds_max
+        Requests enter in the order in which they began.
+        """
+        self._deadlines[task] = began + self._seconds_max
         if self._timer is None:
             self._wait(self._seconds_max)
 
     def leave(self, task: Task) -> None:
-        """Its request is answered."""
+        """Forget the deadline of a task whose request has its answer."""
         del self._deadlines[task]
         self._overdue.discard(task)
 
@@ -48,12 +69,12 @@ class Admission:
         return True
 
     def stop(self) -> None:
-        """Time is up for everybody."""
+        """End all requests now."""
         for task in self._deadlines:
             self._end(task)
 
     def close(self) -> None:
-        """Nobody is watched any more."""
+        """Watch no request any more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

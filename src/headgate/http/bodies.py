@@ -204,7 +204,7 @@ async def _read(request: Request, receive: Receive, limit: int, arrival: _Arriva
     that is still sending when the connection ends would never see our answer."""
     length = request.headers.get("content-length", "")
     too_large = length.isdecimal() and whole_number(length, limit) is None
-    chunks: list[bytes] = []
+    body: bytes | bytearray = b""
     total = 0
     while True:
         message: Message = await receive()
@@ -215,11 +215,14 @@ async def _read(request: Request, receive: Receive, limit: int, arrival: _Arriva
         arrival.received = total
         if too_large or total > limit:
             too_large = True
-            chunks.clear()
-        else:
-            chunks.append(chunk)
+            body = b""
+        elif total == len(chunk):
+            body = chunk  # nearly always all of it
+        else:  # not a list: an object for each of very many small pieces weighs more than the piece
+            body = bytearray(body) if isinstance(body, bytes) else body
+            body += chunk
         if not message.get("more_body", False) or total > 2 * limit:
             break
     if too_large:
         raise refusals.too_large(limit)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    return bytes(body)

@@ -18,14 +18,12 @@ from headgate.clock import Clock
 from headgate.errors import (
     HeadgateError,
     NotAuthenticated,
-    OutcomeUnknown,
     RequestTimedOut,
-    Unavailable,
 )
 from headgate.http import refusals
 from headgate.http.access_log import AccessLog, Exchange
 from headgate.http.addresses import Networks, client_address
-from headgate.http.admission import Admission
+from headgate.http.admission import Admission, Deadlines
 from headgate.http.bodies import BodyReader
 from headgate.http.cache_measures import cache_samples
 from headgate.http.compression import (
@@ -37,8 +35,15 @@ from headgate.http.database_reads import count_reads
 from headgate.http.long_bodies import LongBody
 from headgate.http.measures import Measures, Samples
 from headgate.http.origins import allowed_host, same_origin
-from headgate.http.request import Message, Receive, Request, Response, headers_by_name
-from headgate.http.router import CredentialUse, Match, Route, Router, Surface, Unmatched
+from headgate.http.request import (
+    Message,
+    Receive,
+    Request,
+    Response,
+    Stage,
+    request_of,
+)
+from headgate.http.router import CredentialUse, Match, Route, Router, Surface
 from headgate.http.sending import Send, joined, send_answer
 from headgate.http.standing import READING, Answer, StandingAnswers
 from headgate.limits import (
@@ -99,7 +104,8 @@ class Front:
         """Of this process: the seed makes them differ from those of others."""
         self._options = options
         self._respond = self._handle_late if options.is_polling else self._handle
-        self._admission = Admission(options.requests_max, options.request_seconds_max, clock)
+        self._admission = Admission(options.requests_max)
+        self._deadlines = Deadlines(options.request_seconds_max, clock)
         self._bodies = BodyReader(min(options.body_seconds_max, options.request_seconds_max), clock)
         self._log = AccessLog()
         self._compressed = CompressedBodies(COMPRESSED_ANSWERS_BYTES)
@@ -119,7 +125,7 @@ class Front:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._admission.close()
+        self._deadlines.close()
         self._bodies.close()
         self._log.write()
         await self._opened.aclose()
@@ -135,7 +141,7 @@ class Front:
 
     def hurry(self) -> None:
         """End all requests under way now, because the server has no more time for them."""
-        self._admission.stop()
+        self._deadlines.stop()
         self._bodies.stop()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -152,10 +158,7 @@ class Front:
         self.clients.add(client)
         try:
             id = self._request_id(scope["headers"])
-            answer = await self._standing.find(scope, began)
-            if answer is None:
-                answer = await self._answer(scope, receive, id)
-                self._standing.keep(scope, answer, began)
+            answer = await self._answer_in_time(scope, receive, id, began)
             await send_answer(answer, id, send)
         finally:
             self.clients.discard(client)
@@ -164,25 +167,56 @@ class Front:
         if self._log.wanted and not (answer.route and answer.route.probe):
             self._log.add(Exchange(answer, id, self._clock.wall_ms(), seconds, reads.count))
 
-    async def _answer(self, scope: Message, receive: Receive, id: str) -> Answer:
-        """Find out who answers, and what."""
-        request = _request(scope, id)
+    async def _answer_in_time(
+        self, scope: Message, receive: Receive, id: str, began: float
+    ) -> Answer:
+        """Answer a request within its time, or say that its time was up."""
+        task = cast("asyncio.Task[Any]", asyncio.current_task(self._loop))
+        request: Request | None = None
+        self._deadlines.enter(task, began)
+        try:
+            answer = await self._standing.find(scope, began)
+            if answer is None:
+                request = self._received(scope, id)
+                answer = await self._answer(scope, request, receive)
+                self._standing.keep(scope, answer, began)
+            return answer
+        except asyncio.CancelledError:
+            if not self._deadlines.was_late(task):
+                raise
+            return self._late(request or self._received(scope, id))
+        finally:
+            self._deadlines.leave(task)
+
+    def _received(self, scope: Message, id: str) -> Request:
+        """The request, with the address of its client."""
+        request = request_of(scope, id)
         if self._options.proxies:
             forwarded = request.headers.get("x-forwarded-for", "")
             request.address = client_address(request.address, forwarded, self._options.proxies)
+        return request
+
+    async def _answer(self, scope: Message, request: Request, receive: Receive) -> Answer:
+        """Find out who answers, and what."""
         match = self._router.match(request.method, request.path)
+        matched: Match | None = None
         refusal = self._refusal(scope, request)
         if refusal is not None:
-            route, template = None, UNMATCHED
             response = self._router.dialect_of(request.path).answer(refusal)
         elif isinstance(match, Match):
-            route, template = match.route, match.surface.prefix + match.route.template
-            request.params = match.params
+            matched, request.params = match, match.params
             response = await self._admit(match, request, receive)
         else:
-            route, template = None, UNMATCHED
-            response = _unmatched(match, request)
-        body = await self._ready(response, request)
+            response = refusals.unmatched(match, request)
+        return self._packed(matched, request, response, await self._ready(response, request))
+
+    def _packed(
+        self, match: Match | None, request: Request, response: Response, body: bytes | LongBody
+    ) -> Answer:
+        """A response with what the log, the measures and the cache need besides it."""
+        route, template = None, UNMATCHED
+        if match is not None:
+            route, template = match.route, match.surface.prefix + match.route.template
         headers = tuple(
             (name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers
         )
@@ -198,6 +232,23 @@ class Front:
             request.ground if route and _stands(route, response) else None,
             self._standing_seconds(request),
         )
+
+    def _late(self, request: Request) -> Answer:
+        """The answer to a request whose time was up."""
+        found = self._router.match(request.method, request.path)
+        match = found if isinstance(found, Match) else None
+        operation, writes, dialect = UNMATCHED, False, self._router.dialect_of(request.path)
+        if match is not None:
+            operation, writes = match.route.operation, match.route.writes
+            dialect = match.surface.dialect
+        seconds = self._options.request_seconds_max
+        logger.warning(
+            "%s was given up after at most %g s", operation, seconds, extra=_about(request)
+        )
+        response = dialect.answer(refusals.late(operation, request.stage, writes=writes))
+        if request.has_body and not request.body:
+            response.headers.append(CLOSE)
+        return self._packed(match, request, response, joined(response.body))
 
     def _standing_seconds(self, request: Request) -> float:
         """Not longer than whoever asks is known."""
@@ -231,6 +282,7 @@ class Front:
         A place is taken once the caller is authenticated and the body is there.
         """
         if match.route.probe:
+            request.stage = Stage.HANDLER
             return await self._respond(match, request)
         refusal = (
             self._too_many(match, request)
@@ -239,17 +291,12 @@ class Front:
         )
         if refusal is not None:
             return refusal
-        admission = self._admission
-        task = cast("asyncio.Task[Any]", asyncio.current_task(self._loop))
-        admission.enter(task)
+        request.stage = Stage.HANDLER
+        self._admission.enter()
         try:
             return await self._respond(match, request)
-        except asyncio.CancelledError:
-            if not admission.was_late(task):
-                raise
-            return match.surface.dialect.answer(self._late(match, request))
         finally:
-            admission.leave(task)
+            self._admission.leave()
 
     def _too_many(self, match: Match, request: Request) -> Response | None:
         """The response if all places are taken."""
@@ -266,6 +313,7 @@ class Front:
         try:
             await match.authenticate(request)
             if request.has_body:
+                request.stage = Stage.BODY
                 limit = min(self._options.body_bytes_max, match.route.body_bytes_max)
                 is_known = match.route.credentials is CredentialUse.REQUIRED
                 request.body = await self._bodies.read(request, receive, limit, is_known=is_known)
@@ -307,16 +355,6 @@ class Front:
             f"Headgate failed unexpectedly. Its log says more about request {request.id}",
         )
 
-    def _late(self, match: Match, request: Request) -> HeadgateError:
-        seconds = self._options.request_seconds_max
-        what = f"{match.route.operation} was given up"
-        logger.warning("%s after at most %g s", what, seconds, extra=_about(request))
-        if match.route.writes:
-            return OutcomeUnknown(
-                what, why="its time was up", fix="Read what it was to change before trying again"
-            )
-        return Unavailable(what, why="its time was up", fix="Try again")
-
     async def _ready(self, response: Response, request: Request) -> bytes | LongBody:
         """The body as it is sent, compressed if that is asked for and worth it."""
         body = joined(response.body)
@@ -345,36 +383,6 @@ class Front:
         await receive()
         await self.__aexit__()
         await send({"type": "lifespan.shutdown.complete"})
-
-
-def _request(scope: Message, id: str) -> Request:
-    """The request, its body not yet read. What is not ASCII is refused, and logged escaped."""
-    client = scope.get("client")
-    return Request(
-        scope["method"],
-        scope["raw_path"].decode("ascii", "backslashreplace"),
-        raw_query=scope["query_string"].decode("ascii", "backslashreplace"),
-        headers=headers_by_name(scope["headers"]),
-        id=id,
-        address=client[0] if client else "",
-    )
-
-
-def _unmatched(match: Unmatched, request: Request) -> Response:
-    dialect = match.dialect
-    if not match.allowed:
-        if what := dialect.unserved(request.path):
-            said = refusals.not_served(request.method, request.path, what)
-            return dialect.say(dialect.unknown_method, said)
-        return dialect.say(dialect.unknown_path, refusals.no_route(request.method, request.path))
-    allowed = ", ".join(sorted(match.allowed))
-    response = dialect.say(
-        dialect.unknown_method,
-        f"No route for request: {request.method} {request.path[:200]}: "
-        f"this path knows only {allowed}",
-    )
-    response.headers.append(("allow", allowed))
-    return response
 
 
 def _stands(route: Route, response: Response) -> bool:

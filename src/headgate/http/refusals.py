@@ -1,6 +1,17 @@
 """What a front says to requests that it does not even hand on."""
 
-from headgate.errors import BadRequest, Forbidden, Overloaded, TooLarge
+from headgate.errors import (
+    BadRequest,
+    Forbidden,
+    HeadgateError,
+    OutcomeUnknown,
+    Overloaded,
+    RequestTimedOut,
+    TooLarge,
+    Unavailable,
+)
+from headgate.http.request import Request, Response, Stage
+from headgate.http.router import Unmatched
 
 
 def too_many(count: int) -> Overloaded:
@@ -50,6 +61,24 @@ def not_served(method: str, path: str, what: str) -> str:
     return f"{method} {path[:200]} is not served yet: there are no {what} here"
 
 
+def unmatched(match: Unmatched, request: Request) -> Response:
+    """The response where no route answers, or only to other methods."""
+    dialect = match.dialect
+    if not match.allowed:
+        if what := dialect.unserved(request.path):
+            said = not_served(request.method, request.path, what)
+            return dialect.say(dialect.unknown_method, said)
+        return dialect.say(dialect.unknown_path, no_route(request.method, request.path))
+    allowed = ", ".join(sorted(match.allowed))
+    response = dialect.say(
+        dialect.unknown_method,
+        f"No route for request: {request.method} {request.path[:200]}: "
+        f"this path knows only {allowed}",
+    )
+    response.headers.append(("allow", allowed))
+    return response
+
+
 def too_large(limit: int) -> TooLarge:
     """Its body is longer than any that is read."""
     return TooLarge(
@@ -57,3 +86,19 @@ def too_large(limit: int) -> TooLarge:
         why=f"its body has more than the allowed {limit} bytes",
         fix="Send less at once",
     )
+
+
+def late(operation: str, stage: Stage, *, writes: bool) -> HeadgateError:
+    """The error of a request whose time was up at this stage; `writes` if its handler changes
+    something."""
+    what = f"{operation} was given up"
+    if stage is Stage.BODY:
+        return RequestTimedOut(what, why="its body did not arrive in time", fix="Send it at once")
+    if stage is Stage.AUTHENTICATION:
+        why = "its time was up before its caller was authenticated"
+        return Unavailable(what, why=why, fix="Try again")
+    if writes:
+        return OutcomeUnknown(
+            what, why="its time was up", fix="Read what it was to change before trying again"
+        )
+    return Unavailable(what, why="its time was up", fix="Try again")

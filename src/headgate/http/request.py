@@ -1,6 +1,7 @@
 """What a handler gets and gives: requests, responses, and JSON bodies in both directions."""
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, MutableMapping, Sequence
+from enum import Enum
 from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote_plus
 
@@ -23,6 +24,15 @@ class Ground(Protocol):
         ...
 
 
+class Stage(Enum):
+    """What a request waits for."""
+
+    AUTHENTICATION = "authentication"
+    BODY = "body"
+    HANDLER = "handler"
+    """From here on, what a request changes may have happened."""
+
+
 class Request(msgspec.Struct, eq=False):
     """One request, its body read. Nothing in it is decoded before somebody asks."""
 
@@ -42,6 +52,7 @@ class Request(msgspec.Struct, eq=False):
     """As its credentials say; what they prove is compared with the stored identities later."""
     expires_ms: int | None = None
     """Until when the caller is known to be who it is; None if that does not end."""
+    stage: Stage = Stage.AUTHENTICATION
     is_fresh: bool = True
     """Whether the database is to be asked, also where pointers are polled."""
     ground: Ground | None = None
@@ -140,6 +151,19 @@ def flag(request: Request, name: str) -> bool:
     if text not in {"true", "false"}:
         raise BadRequest(f"Invalid {name}: {text[:80]}", why="it is no truth value", fix="Use true")
     return text == "true"
+
+
+def request_of(scope: Message, id: str) -> Request:
+    """The request, its body not yet read. What is not ASCII is refused, and logged escaped."""
+    client = scope.get("client")
+    return Request(
+        scope["method"],
+        scope["raw_path"].decode("ascii", "backslashreplace"),
+        raw_query=scope["query_string"].decode("ascii", "backslashreplace"),
+        headers=headers_by_name(scope["headers"]),
+        id=id,
+        address=client[0] if client else "",
+    )
 
 
 def headers_by_name(raw: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -4,7 +4,8 @@ Granian has one timeout for the headers of a request and for a connection that r
 The second has to be long, since clients keep their connections; half a request should not live as
 long. So the kernel is asked now and then what each connection of this process has received and
 sent. A connection owes a request if it was never answered, or has received something since its last
-answer, while no request of it is under way.
+answer, while no request of it is under way. A connection stalls if its client does not read what
+was sent to it: the rest of the response waits in memory.
 """
 
 import asyncio
@@ -20,12 +21,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from headgate.limits import CONNECTION_LOOK_SECONDS, CONNECTION_LOOKS_MAX
+from headgate.limits import (
+    CONNECTION_LOOK_SECONDS,
+    CONNECTION_LOOKS_MAX,
+    CONNECTION_READ_BYTES_MIN,
+    CONNECTION_STALLS_MAX,
+)
 
 DESCRIPTORS = Path("/proc/self/fd")
 INFO_BYTES = 160
-RECEIVED_AT, SENT_AT = 128, 156
-"""Where `struct tcp_info` of Linux has the bytes received and the segments sent that had data."""
+ACKED_AT, RECEIVED_AT, UNSENT_AT, SENT_AT = 120, 128, 144, 156
+"""Where `struct tcp_info` of Linux has the bytes that the peer acknowledged, the bytes received,
+the bytes that wait to be sent, and the segments sent that had data."""
 
 Peer = tuple[str, str]
 """Host and port."""
@@ -39,6 +46,8 @@ class Connection(NamedTuple):
     peer: Peer
     received: int
     sent: int
+    acked: int
+    unsent: int
 
 
 class _Seen(NamedTuple):
@@ -47,6 +56,12 @@ class _Seen(NamedTuple):
     sent: int
     looks: int
     """At which it owed a request, one after the other."""
+    acked: int
+    stalls: int
+    """Looks, one after the other, at which its client had read too little."""
+
+
+_NEW = _Seen(-1, 0, 0, -CONNECTION_READ_BYTES_MIN, 0)
 
 
 class ConnectionWatch:
@@ -65,11 +80,13 @@ class ConnectionWatch:
         *,
         connections_max: int,
         looks_max: int = CONNECTION_LOOKS_MAX,
+        stalls_max: int = CONNECTION_STALLS_MAX,
     ) -> None:
         self._port = port
         self._busy = busy
         self._connections_max = connections_max
         self._looks_max = looks_max
+        self._stalls_max = stalls_max
         self._seen: dict[int, _Seen] = {}
 
     async def watch(self) -> None:
@@ -86,14 +103,17 @@ class ConnectionWatch:
         seen = {one.inode: self._judged(one, is_busy=one.peer in busy) for one in connections}
         self._seen = seen
         overdue = [one for one in resting if seen[one.inode].looks >= self._looks_max]
+        overdue += [one for one in connections if seen[one.inode].stalls >= self._stalls_max]
         if len(connections) - len(overdue) > self._connections_max:
             overdue += self._crowd(connections, resting)
         return sum(map(_close, dict.fromkeys(overdue)))
 
     def _judged(self, connection: Connection, *, is_busy: bool) -> _Seen:
-        known = self._seen.get(connection.inode, _Seen(-1, 0, 0))
+        known = self._seen.get(connection.inode, _NEW)
+        stalls = known.stalls + 1 if _has_stalled(connection, known) else 0
+        known = known._replace(acked=connection.acked, stalls=stalls)
         if is_busy or connection.sent != known.sent:
-            return _Seen(connection.received, connection.sent, 0)
+            return known._replace(received=connection.received, sent=connection.sent, looks=0)
         if connection.received == known.received:
             return known._replace(looks=0)
         return known._replace(looks=known.looks + 1)
@@ -106,6 +126,12 @@ class ConnectionWatch:
         [(host, _)] = hosts.most_common(1)
         excess = len(connections) - self._connections_max
         return [one for one in resting if one.peer[0] == host][:excess]
+
+
+def _has_stalled(connection: Connection, known: _Seen) -> bool:
+    """Whether so much waits for the client, and it has read so little of it since the last look."""
+    waits = connection.unsent >= CONNECTION_READ_BYTES_MIN
+    return waits and connection.acked - known.acked < CONNECTION_READ_BYTES_MIN
 
 
 def can_watch() -> bool:
@@ -135,8 +161,11 @@ def _found(port: int) -> Iterator[Connection]:
             info = lent.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO_BYTES)
             [received] = struct.unpack_from("=Q", info, RECEIVED_AT)
             [sent] = struct.unpack_from("=I", info, SENT_AT)
+            [acked] = struct.unpack_from("=Q", info, ACKED_AT)
+            [unsent] = struct.unpack_from("=I", info, UNSENT_AT)
             inode = os.fstat(lent.fileno()).st_ino
-            yield Connection(inode, lent.fileno(), same_peer(host, peer_port), received, sent)
+            peer = same_peer(host, peer_port)
+            yield Connection(inode, lent.fileno(), peer, received, sent, acked, unsent)
 
 
 @contextmanager

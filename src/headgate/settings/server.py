@@ -78,7 +78,7 @@ HTTP_REQUEST_SECONDS = Setting(
     unit="seconds",
     least=REQUEST_SECONDS_MIN,
     most=TIMEOUT_SECONDS_MAX,
-    help="How long a request may take before it is given up.",
+    help="How long a request may take, authentication included, before it is given up.",
 )
 HTTP_BODY_BYTES = Setting(
     name="http.body-bytes-max",

@@ -2,68 +2,102 @@
 
 import asyncio
 
-from headgate.clock import SystemClock
-from headgate.http.admission import Admission
+import pytest
+
+from headgate.http.admission import Admission, Deadlines
+from headgate.testing.manual_clock import ManualClock
+
+SECONDS = 0.01
+"""Of the timer, which looks at the manual clock: how long it really takes does not matter."""
 
 
-async def serve(admission: Admission, seconds: float) -> str:
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+async def serve(deadlines: Deadlines, clock: ManualClock, done: asyncio.Event) -> str:
     """What a front does with one request."""
     task = asyncio.current_task()
     assert task is not None
-    admission.enter(task)
+    deadlines.enter(task, clock.seconds())
     try:
-        await asyncio.sleep(seconds)
+        await done.wait()
         return "served"
     except asyncio.CancelledError:
-        if not admission.was_late(task):
+        if not deadlines.was_late(task):
             raise
         await asyncio.sleep(0)  # the cancellation is undone: waiting works again
         return "late"
     finally:
-        admission.leave(task)
+        deadlines.leave(task)
 
 
-async def test_each_request_has_its_own_deadline() -> None:
-    """Those that came later are ended later, by the same timer."""
-    admission = Admission(10, 0.1, SystemClock())
-    first = asyncio.create_task(serve(admission, 5))
-    quick = asyncio.create_task(serve(admission, 0.01))
-    await asyncio.sleep(0.06)
-    second = asyncio.create_task(serve(admission, 0.08))
+async def test_each_request_has_its_own_deadline(clock: ManualClock) -> None:
+    """A request that began later is ended later, by the same timer."""
+    deadlines, never, done = Deadlines(SECONDS, clock), asyncio.Event(), asyncio.Event()
+    first = asyncio.create_task(serve(deadlines, clock, never))
+    await asyncio.sleep(0)
+    clock.advance(SECONDS * 1000 - 1)
+    second = asyncio.create_task(serve(deadlines, clock, done))
+    await asyncio.sleep(0)
+    clock.advance(1)
 
-    assert await asyncio.gather(*[first, quick, second]) == ["late", "served", "served"]
-    assert admission.count == 0
+    assert await first == "late"
+    assert not second.done()
+    done.set()
+    assert await second == "served"
+    assert deadlines.count == 0
+    deadlines.close()
 
 
-async def test_it_is_full_while_all_places_are_taken() -> None:
+def test_it_is_full_while_all_places_are_taken() -> None:
     """A place is free again when its request has left."""
-    admission = Admission(1, 5, SystemClock())
-    only = asyncio.create_task(serve(admission, 0.01))
-    await asyncio.sleep(0)
+    admission = Admission(1)
+    before = admission.full
+    admission.enter()
     during = admission.full
-    await only
+    admission.leave()
 
-    assert (during, admission.full) == (True, False)
-    admission.close()
+    assert (before, during, admission.full) == (False, True, False)
 
 
-async def test_stopping_ends_everybody_once() -> None:
+async def test_stopping_ends_everybody_once(clock: ManualClock) -> None:
     """Saying it twice cancels nobody twice."""
-    admission = Admission(10, 5, SystemClock())
-    tasks = [asyncio.create_task(serve(admission, 5)) for _ in range(3)]
+    deadlines, never = Deadlines(SECONDS, clock), asyncio.Event()
+    tasks = [asyncio.create_task(serve(deadlines, clock, never)) for _ in range(3)]
     await asyncio.sleep(0)
-    admission.stop()
-    admission.stop()
+    deadlines.stop()
+    deadlines.stop()
 
     assert await asyncio.gather(*tasks) == ["late"] * 3
-    admission.close()
-    admission.close()
+    deadlines.close()
+    deadlines.close()
 
 
-async def test_the_timer_rests_when_nobody_is_there() -> None:
+async def test_a_cancellation_from_outside_is_obeyed(clock: ManualClock) -> None:
+    """It is not taken for the end of a request's time."""
+    deadlines = Deadlines(SECONDS, clock)
+    task = asyncio.create_task(serve(deadlines, clock, asyncio.Event()))
+    await asyncio.sleep(0)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert deadlines.count == 0
+    deadlines.close()
+
+
+async def test_the_timer_rests_when_nobody_is_there(clock: ManualClock) -> None:
     """And goes on with the next request."""
-    admission = Admission(10, 0.02, SystemClock())
-    await asyncio.create_task(serve(admission, 0))
-    await asyncio.sleep(0.05)
+    deadlines, done = Deadlines(SECONDS, clock), asyncio.Event()
+    done.set()
+    await asyncio.create_task(serve(deadlines, clock, done))
+    clock.advance(SECONDS * 1000)
+    while deadlines._timer is not None:
+        await asyncio.sleep(0)
 
-    assert await asyncio.create_task(serve(admission, 5)) == "late"
+    late = asyncio.create_task(serve(deadlines, clock, asyncio.Event()))
+    await asyncio.sleep(0)
+    clock.advance(SECONDS * 1000)
+    assert await late == "late"

@@ -1,6 +1,7 @@
 """Bodies: how many are read at once, and how slow they may be."""
 
 import asyncio
+import tracemalloc
 from collections.abc import Awaitable
 from typing import Any
 
@@ -155,3 +156,27 @@ async def test_a_cancellation_from_outside_stays_one() -> None:
         await reading
     assert bodies.count == 0
     bodies.close()
+
+
+async def test_a_body_in_very_many_pieces_takes_the_memory_of_its_bytes() -> None:
+    """An object for each of them would take twenty times as much."""
+    pieces = 50_000
+    numbers = iter(range(pieces))
+
+    async def receive() -> Message:
+        number = next(numbers)
+        body = number.to_bytes(2, "big")
+        return {"type": "http.request", "body": body, "more_body": number < pieces - 1}
+
+    bodies = Bodies(BodyOptions(), ManualClock())
+    request = Request("POST", "/", headers={"transfer-encoding": "chunked"})
+    tracemalloc.start()
+    try:
+        body = await bodies.read(request, receive, 1 << 20)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        bodies.close()
+
+    assert body == b"".join(number.to_bytes(2, "big") for number in range(pieces))
+    assert peak < 5 * len(body)

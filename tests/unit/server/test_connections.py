@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from headgate.server.connections import ConnectionWatch, Peer, same_peer
 
 LOOKS = 3
+STALLS = 5
 TRY_TO_LOCK = """
 import fcntl, sys
 fcntl.lockf(open(sys.argv[1], "w"), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -37,7 +38,11 @@ class Server:
 
     def watch(self, connections_max: int = 1_000) -> ConnectionWatch:
         return ConnectionWatch(
-            self.port, lambda: self.busy, connections_max=connections_max, looks_max=LOOKS
+            self.port,
+            lambda: self.busy,
+            connections_max=connections_max,
+            looks_max=LOOKS,
+            stalls_max=STALLS,
         )
 
 
@@ -115,6 +120,47 @@ async def test_a_request_under_way_owes_nothing(server: Server) -> None:
 
     assert await closed_by(watch, 3 * LOOKS) == [0] * 3 * LOOKS
     assert not is_closed(client)
+
+
+def fill(accepted: socket.socket) -> None:
+    """Send until nothing more is taken: the client reads nothing."""
+    accepted.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            accepted.send(b"x" * 65_536)
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+async def test_a_client_that_does_not_read_its_answer_is_closed(
+    server: Server, is_busy: bool
+) -> None:
+    """Also while the rest of it is still being sent; what waits for it would stay in memory."""
+    client, accepted = server.connect()
+    client.sendall(b"GET")
+    server.busy = {peer_of(client)} if is_busy else set()
+    watch = server.watch()
+    fill(accepted)
+
+    closed = await closed_by(watch, 3 * STALLS)
+    assert (closed[:STALLS], any(closed)) == ([0] * STALLS, True)
+    with pytest.raises(BrokenPipeError):
+        accepted.send(b"x")
+
+
+async def test_a_client_that_reads_its_answer_slowly_stays(server: Server) -> None:
+    """As long as some of it is read between looks."""
+    client, accepted = server.connect()
+    client.sendall(b"GET")
+    watch = server.watch()
+    closed = []
+    for _ in range(3 * STALLS):
+        fill(accepted)
+        closed.append(await watch.look())
+        received = 0
+        while received < 1 << 20:
+            received += len(client.recv(65_536))
+
+    assert closed == [0] * 3 * STALLS
 
 
 async def test_when_there_are_too_many_connections_resting_ones_are_closed(

@@ -4,26 +4,20 @@ What has to be compared with the kept identities goes along as the caller's proo
 once the request has read them.
 """
 
-from collections import Counter
 from typing import NamedTuple, Protocol
 
 from headgate.catalog.calls import ANYBODY, Caller
 from headgate.catalog.proofs import PasswordProof, digest_of
 from headgate.clock import Clock
-from headgate.errors import NotAuthenticated, Overloaded
+from headgate.errors import NotAuthenticated
 from headgate.http.addresses import address_group
 from headgate.http.authentication.active_roles import ACTIVE_ROLES, active_roles
 from headgate.http.authentication.basic_header import basic_credentials
 from headgate.http.authentication.own_tokens import OwnTokens
 from headgate.http.authentication.simple_tokens import SimpleTokens, expired
+from headgate.http.authentication.verifications import Verifications, token_digest
 from headgate.http.request import Request
-from headgate.limits import (
-    KEY_SET_SECONDS,
-    TOKEN_CHARS_MAX,
-    TOKENS_AT_ONCE_MAX,
-    TOKENS_KNOWN_MAX,
-    TOKENS_PER_ADDRESS_MAX,
-)
+from headgate.limits import KEY_SET_SECONDS, TOKEN_CHARS_MAX, TOKENS_KNOWN_MAX
 
 
 class Attested(NamedTuple):
@@ -99,10 +93,10 @@ class Authenticator:
         """None if passwords are verified by the handlers of requests."""
         self._only_simple = methods.only_simple
         self._clock = clock
-        self._known: dict[str, _Known] = {}
-        """Tokens whose signatures were right."""
-        self._reading: Counter[str] = Counter()
-        """How many other tokens are being looked at, by address."""
+        self._known: dict[bytes, _Known] = {}
+        """Tokens whose signatures were right, by their digests."""
+        self._verifications = Verifications[_Known | None]()
+        """Of other tokens."""
 
     @property
     def challenges(self) -> tuple[str, ...]:
@@ -148,49 +142,37 @@ class Authenticator:
         raise self._nobody()
 
     async def _holder(self, token: str, request: Request) -> Caller:
-        now_ms = self._clock.wall_ms()
-        known = self._known.get(token)
-        if known is None or known.until_ms <= now_ms:
-            known = await self._read(token, now_ms, address_group(request.address))
-            if known is None:
+        known = await self._looked_up(token, request) if len(token) <= TOKEN_CHARS_MAX else None
+        if known is None:
+            if self._only_simple:
                 return ANYBODY
-        if known.expires_ms <= now_ms:
+            raise self._nobody()
+        if known.expires_ms <= self._clock.wall_ms():
             raise expired()
         request.expires_ms = min(known.expires_ms, known.until_ms)
         return known.caller
 
-    async def _read(self, token: str, now_ms: int, address: str) -> _Known | None:
-        """Whose token it is; None if that is nobody, and nobody has to be anybody."""
-        self._known.pop(token, None)
-        is_short = len(token) <= TOKEN_CHARS_MAX
-        read = await self._verified_in_turn(token, address) if is_short else None
+    async def _looked_up(self, token: str, request: Request) -> _Known | None:
+        """What is known of a token, which is verified if that is not known any more."""
+        digest = token_digest(token)
+        known = self._known.get(digest)
+        if known is not None and known.until_ms > self._clock.wall_ms():
+            return known
+        self._known.pop(digest, None)
+        return await self._verifications.run(
+            digest, address_group(request.address), lambda: self._verify(token, digest)
+        )
+
+    async def _verify(self, token: str, digest: bytes) -> _Known | None:
+        """Verify a token and remember it; None if no method that is on knows it."""
+        until_ms = self._clock.wall_ms() + int(KEY_SET_SECONDS * 1000)
+        read = await self._verified(token)
         if read is None:
-            if self._only_simple:
-                return None
-            raise self._nobody()
-        known = _Known(*read, now_ms + int(KEY_SET_SECONDS * 1000))
+            return None
         if len(self._known) >= TOKENS_KNOWN_MAX:
             self._known.clear()
-        self._known[token] = known
+        known = self._known[digest] = _Known(*read, until_ms)
         return known
-
-    async def _verified_in_turn(self, token: str, address: str) -> tuple[Caller, int] | None:
-        """Look at a token unless too many others of its address, or of all, are being looked at:
-        the keys for it may have to be fetched."""
-        reading = self._reading
-        if reading[address] >= TOKENS_PER_ADDRESS_MAX or reading.total() >= TOKENS_AT_ONCE_MAX:
-            raise Overloaded(
-                "The token was not verified",
-                why="too many others are being verified",
-                fix="Try again later",
-            )
-        reading[address] += 1
-        try:
-            return await self._verified(token)
-        finally:
-            reading[address] -= 1
-            if not reading[address]:
-                del reading[address]
 
     async def _verified(self, token: str) -> tuple[Caller, int] | None:
         """The first who knows it says whose it is."""

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from headgate.catalog.shared_work import SharedWork
 from headgate.clock import Clock
 from headgate.errors import Unavailable
 from headgate.limits import (
@@ -86,7 +87,7 @@ class KeySet:
         self._fetch = fetch
         self._keys: Sequence[PublicKey] = ()
         self._fetched = self._tried = float("-inf")
-        self._fetching = asyncio.Lock()
+        self._fetching = SharedWork[None]()
 
     async def find(self, id: str | None, algorithm: str) -> PublicKey | None:
         """The key that a token names; one that names none means the only one there is."""
@@ -105,20 +106,25 @@ class KeySet:
         return suiting[0] if len(suiting) == 1 else None
 
     async def _refresh(self) -> None:
-        """Fetch the keys anew, unless that was tried a moment ago."""
-        async with self._fetching:
+        """Fetch the keys anew, once for all callers, unless that was tried a moment ago."""
+        if not self._fetching.is_running(self._url):
             if self._age(self._tried) < KEY_SET_AGAIN_SECONDS:
                 self._check_age("it did not answer a moment ago")
                 return
             self._tried = self._clock.seconds()
-            try:
-                raw = await self._fetch(self._url)
-                self._keys = await asyncio.to_thread(keys_in, raw)
-            except (OSError, http.client.HTTPException, msgspec.MsgspecError) as error:
-                logger.warning("the key set %s cannot be fetched: %s", self._url, error)
-                self._check_age(f"{type(error).__name__}: {error}")
-            else:
-                self._fetched = self._tried
+        await self._fetching.run(self._url, self._fetch_keys)
+
+    async def _fetch_keys(self) -> None:
+        """Replace the keys by those that the provider has now. No caller's cancellation ends it."""
+        began = self._tried
+        try:
+            raw = await self._fetch(self._url)
+            self._keys = await asyncio.to_thread(keys_in, raw)
+        except (OSError, http.client.HTTPException, msgspec.MsgspecError) as error:
+            logger.warning("the key set %s cannot be fetched: %s", self._url, error)
+            self._check_age(f"{type(error).__name__}: {error}")
+        else:
+            self._fetched = began
 
     def _check_age(self, why: str) -> None:
         """Keys that are not too old are better than none."""

@@ -196,7 +196,8 @@ async def test_what_is_remembered_is_bounded(node: Keeper) -> None:
     for _ in range(3):
         issued, _ = await node.token(client)
         authenticator._known |= dict.fromkeys(
-            map(str, range(TOKENS_KNOWN_MAX)), next(iter(authenticator._known.values()), None)
+            (bytes([number % 256, number // 256]) for number in range(TOKENS_KNOWN_MAX)),
+            next(iter(authenticator._known.values()), None),
         )  # type: ignore[arg-type]
         await told(authenticator, f"Bearer {issued.token}")
         assert len(authenticator._known) == 1

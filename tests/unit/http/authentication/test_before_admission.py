@@ -88,7 +88,7 @@ async def test_only_so_many_unknown_tokens_are_looked_at(node: Keeper) -> None:
     await authenticator.caller(request("Bearer known"))
     addresses = [f"192.0.2.{number}" for number in range(10)]
     asked = [
-        asyncio.create_task(authenticator.caller(request(f"Bearer {number}", address)))
+        asyncio.create_task(authenticator.caller(request(f"Bearer {address}-{number}", address)))
         for address in addresses
         for number in range(TOKENS_PER_ADDRESS_MAX + 1)
     ]

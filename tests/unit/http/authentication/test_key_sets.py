@@ -17,7 +17,7 @@ from headgate.limits import (
 )
 from headgate.testing.manual_clock import ManualClock
 from headgate.testing.recording_server import RecordingServer, Reply
-from tests.unit.http.authentication.providers import KEYS, OTHER_RSA, Provider, public
+from tests.unit.http.authentication.providers import KEYS, OTHER_RSA, URL, Provider, public
 
 DOCUMENT = json.dumps({"keys": KEYS}).encode()
 
@@ -48,6 +48,32 @@ async def test_keys_are_fetched_when_they_are_needed(clock: ManualClock) -> None
     clock.advance(1)
     assert await keys.find("rsa", "RS256")
     assert provider.fetches == 2
+
+
+async def test_a_caller_that_is_cancelled_leaves_the_fetch_to_the_others(
+    clock: ManualClock,
+) -> None:
+    """Also the first, for whom it was begun: the others get the keys, of the same fetch."""
+    provider = Provider()
+    let_go, fetches = asyncio.Event(), [0]
+
+    async def slowly(url: str) -> bytes:
+        fetches[0] += 1
+        await let_go.wait()
+        return await provider.fetch(url)
+
+    keys = KeySet(URL, clock, slowly)
+    first, *others = [asyncio.create_task(keys.find("rsa", "RS256")) for _ in range(9)]
+    unknown = [asyncio.create_task(keys.find(str(number), "RS256")) for number in range(9)]
+    while not fetches[0]:
+        await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    let_go.set()
+
+    assert all(await asyncio.gather(*others))
+    assert await asyncio.gather(*unknown) == [None] * 9
+    assert fetches == [1]
 
 
 async def test_a_key_that_is_withdrawn_is_not_believed_for_long(clock: ManualClock) -> None:
