@@ -1,6 +1,7 @@
 """Bounds requests: so many are served at once, and each is answered within a limited time."""
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 from headgate.clock import Clock
@@ -9,24 +10,38 @@ Task = asyncio.Task[Any]
 
 
 class Admission:
-    """Counts the requests that are being served. A request that still waits is not among them."""
+    """Counts the requests that are being served. A request that still waits is not among them.
+
+    A quarter of the places is out of reach for any one principal: slow requests of one, such as
+    commits that queue for one table, leave places for all others.
+    """
 
     def __init__(self, requests_max: int) -> None:
         self._requests_max = requests_max
+        self._per_principal_max = requests_max - requests_max // 4
+        self._by_principal: Counter[str] = Counter()
         self.count = 0
 
     @property
     def full(self) -> bool:
-        """Whether the next one has to be sent away."""
+        """Whether every next request has to be sent away."""
         return self.count >= self._requests_max
 
-    def enter(self) -> None:
+    def is_full_for(self, principal: str) -> bool:
+        """Whether the next request of this principal has to be sent away."""
+        return self.full or self._by_principal[principal] >= self._per_principal_max
+
+    def enter(self, principal: str) -> None:
         """Serve one more request."""
         self.count += 1
+        self._by_principal[principal] += 1
 
-    def leave(self) -> None:
+    def leave(self, principal: str) -> None:
         """Serve one request less."""
         self.count -= 1
+        self._by_principal[principal] -= 1
+        if not self._by_principal[principal]:
+            del self._by_principal[principal]
 
 
 class Deadlines:

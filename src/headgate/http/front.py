@@ -284,24 +284,24 @@ class Front:
         if match.route.probe:
             request.stage = Stage.HANDLER
             return await self._respond(match, request)
-        refusal = (
-            self._too_many(match, request)
-            or await self._prepare(match, request, receive)
-            or self._too_many(match, request)
-        )
+        admission = self._admission
+        if admission.full:
+            return self._too_many(match, request)
+        refusal = await self._prepare(match, request, receive)
         if refusal is not None:
             return refusal
+        principal = request.principal
+        if admission.is_full_for(principal):
+            return self._too_many(match, request)
         request.stage = Stage.HANDLER
-        self._admission.enter()
+        admission.enter(principal)
         try:
             return await self._respond(match, request)
         finally:
-            self._admission.leave()
+            admission.leave(principal)
 
-    def _too_many(self, match: Match, request: Request) -> Response | None:
-        """The response if all places are taken."""
-        if not self._admission.full:
-            return None
+    def _too_many(self, match: Match, request: Request) -> Response:
+        """The response if there is no place for a request."""
         self._measures.refused += 1
         response = match.surface.dialect.answer(refusals.too_many(self._admission.count))
         if request.has_body and not request.body:  # what is not read would have to be

@@ -55,11 +55,32 @@ def test_it_is_full_while_all_places_are_taken() -> None:
     """A place is free again when its request has left."""
     admission = Admission(1)
     before = admission.full
-    admission.enter()
+    admission.enter("ann")
     during = admission.full
-    admission.leave()
+    admission.leave("ann")
 
     assert (before, during, admission.full) == (False, True, False)
+
+
+def test_one_principal_leaves_places_for_others() -> None:
+    """A quarter of the places is for others, who get all that are left."""
+    admission = Admission(8)
+    for _ in range(6):
+        admission.enter("ann")
+
+    assert admission.is_full_for("ann")
+    assert not admission.is_full_for("bob")
+
+    admission.enter("bob")
+    admission.enter("bob")
+
+    assert admission.is_full_for("bob")
+    assert admission.full
+
+    admission.leave("ann")
+
+    assert not admission.is_full_for("ann")
+    assert not admission.is_full_for("bob")
 
 
 async def test_stopping_ends_everybody_once(clock: ManualClock) -> None:

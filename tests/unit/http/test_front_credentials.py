@@ -120,3 +120,33 @@ async def test_a_request_takes_no_place_before_its_caller_is_authenticated() -> 
 
     assert known == [204, 204]
     assert waiting == [False] * 50
+
+
+async def test_requests_of_one_principal_leave_places_for_others() -> None:
+    """However many slow requests one principal has under way, others are served."""
+    go_on = asyncio.Event()
+
+    async def wait(_service: None, _request: Request) -> Response:
+        await go_on.wait()
+        return Response(204)
+
+    async def named(request: Request) -> Caller:
+        return Caller(request.headers["authorization"])
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Sequence[Surface]]:
+        slow = Route("GET", "/slow", wait, "slow")
+        yield [Surface("/s", (slow,), None, ICEBERG, named)]
+
+    options = FrontOptions(requests_max=4)
+    async with Front(opening, SystemClock(), Measures(), seed=10, options=options) as front:
+        asked = [
+            asyncio.create_task(ask(front, "GET", "/s/slow", authorization=name))
+            for name in ("ann", "ann", "ann", "ann", "bob", "bob")
+        ]
+        while sum(task.done() for task in asked) < 2:
+            await asyncio.sleep(0)
+        go_on.set()
+        statuses = [(await task).status for task in asked]
+
+    assert statuses == [204, 204, 204, 429, 204, 429]
