@@ -160,6 +160,13 @@ REFERENCES_ASKED_MAX = 5_000  # files that other catalogs may need, in one quest
 REFERENCES_ASKED_BYTES_MAX = 1 << 20  # in their paths
 REFERENCE_COMMITS_MAX = 1_000  # since the last look; after more all names are walked over
 REFERENCE_TABLE_SECONDS_MAX = 120.0  # to read what one table refers to
+REFERENCE_WAITING_SECONDS_MAX = 10.0  # the same while purges of other schemas wait for it
+REFERENCE_TABLES_AT_ONCE = 16  # read by one request to a child, which reads some side by side
+READING_SECONDS = 60.0  # in a period, that reading tables of one schema may keep purges waiting
+READING_SECONDS_PER_TABLE = 0.25  # besides; the same for each catalog and each metalake
+REFERENCE_PERIOD_SECONDS = 3_600.0
+OUTAGE_SECONDS_MAX = 300.0  # in a period, that purges are postponed because of one store
+OUTAGE_PAUSE_SECONDS = 30.0  # between attempts of a purge that is postponed
 REFERENCE_STORE_FAILURES_MAX = 5  # of one table; then its storage is not asked any more
 REFERENCE_NOTED_CHARS_MAX = 256 << 20  # in paths that metadata and lists of one table name
 REFERENCE_UNREAD_MAX = 20  # files that are gone or damaged, of one table
@@ -198,6 +205,8 @@ PATH_KNOWN_CHARS_MAX = 500  # longer ones are split each time
 WIRE_NAMES_KNOWN_MAX = 10_000  # namespaces as URLs have them
 HEADERS_KNOWN_MAX = 256  # hosts and origins
 CREDENTIALS_KNOWN_MAX = 10_000  # of half a life time
+CACHE_BYTES = 256 << 20
+CACHE_CHARGE_FACTOR = 3  # decoded pages take about three times their encoded size
 
 # Ids and leases
 NODES = 1 << 10
@@ -241,19 +250,13 @@ CLOCK_SKEW_SECONDS = 30
 CLOCK_SKEW_SECONDS_MAX = 300
 RSA_BITS_MIN = 2_048
 
-# Cache
-CACHE_BYTES = 256 << 20
-CACHE_CHARGE_FACTOR = 3  # decoded pages take about three times their encoded size
-
-# Databases
+# Databases and stores
 SQLITE_BUSY_SECONDS = 5.0
 SQLITE_POINTERS_KNOWN_MAX = 1_000
 POSTGRESQL_COMMAND_SECONDS = 10.0
 POSTGRESQL_CONNECTIONS = 10  # besides the one that reads pointers
 POSTGRESQL_CONNECTIONS_MAX = 1_000
 TIMEOUT_SECONDS_MAX = 3_600.0  # of any timeout that can be set
-
-# Stores
 STORES_MAX = 256  # each has its own connections
 OBJECTS_DELETED_AT_ONCE = 1_000  # what S3 takes in one request
 DELETES_IN_FLIGHT_MAX = 16
@@ -378,23 +381,19 @@ ORPHANS_FAILURES_SHOWN = 100  # in a summary
 
 assert PAGE_MERGED_BYTES_MAX > 2 * PAGE_MERGE_BELOW_BYTES
 assert PAGE_BYTES_MAX + INDEX_KEY_BYTES_MAX + INDEX_VALUE_BYTES_MAX < ROW_BYTES_MAX
-assert ROOTS_BYTES_MAX + CHANGES_INLINE_BYTES_MAX < ROW_BYTES_MAX
+assert ROOTS_BYTES_MAX + CHANGES_INLINE_BYTES_MAX < ROW_BYTES_MAX < BATCH_BYTES_MAX
 assert LOCATION_BYTES_MAX < FILE_LOCATION_BYTES_MAX <= INDEX_KEY_BYTES_MAX
 assert RESERVED_BYTES_MAX + FILE_LOCATION_BYTES_MAX < INDEX_VALUE_BYTES_MAX
 assert RESERVED_BYTES_MAX >= 5 * LOCATION_BYTES_MAX  # its own, and one for each path property
 assert STAGED_MS > CREDENTIAL_SECONDS_MAX * 1_000  # nobody has keys for a place that is free
-assert BATCH_BYTES_MAX > ROW_BYTES_MAX
 assert LEASE_MS > 2 * LEASE_RENEW_MS
 assert OPERATION_LIFETIME_MS % OPERATION_BUCKET_MS == 0
 assert BODY_BYTES_MIN < SHORT_BODY_BYTES_MAX < BODY_BYTES_MAX
 assert PASSWORDS_PER_USER_AT_ONCE_MAX < PASSWORDS_PER_ADDRESS_MAX < PASSWORDS_WAITING_MAX
 assert 2 * PASSWORDS_WAITING_MAX < REQUESTS_MAX  # each takes the place of a request
 assert CONNECTION_LOOK_SECONDS * CONNECTION_LOOKS_MAX == HEADER_SECONDS < IDLE_SECONDS
-assert BODY_SECONDS_MAX < REQUEST_SECONDS_MAX
+assert BODY_SECONDS_MAX < ENQUIRY_SECONDS < REQUEST_SECONDS_MAX < PIPELINE_REQUEST_SECONDS_MAX
 assert BODY_CREDIT_BYTES / BODY_PACE_BYTES_MIN < BODY_SECONDS_MAX
 assert FORM_BYTES_MAX > 2 * TOKEN_CHARS_MAX
-assert ENQUIRY_SECONDS < REQUEST_SECONDS_MAX
-assert REFERENCES_ASKED_BYTES_MAX * 3 < BODY_BYTES_MAX
-assert PORTAGE_PAGE_BYTES * 3 < BODY_BYTES_MAX
+assert 3 * max(REFERENCES_ASKED_BYTES_MAX, PORTAGE_PAGE_BYTES) < BODY_BYTES_MAX
 assert FINISH_SECONDS + GIVE_UP_SECONDS + CLOSE_SECONDS < STOP_SECONDS
-assert PIPELINE_REQUEST_SECONDS_MAX > REQUEST_SECONDS_MAX

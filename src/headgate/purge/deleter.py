@@ -11,7 +11,7 @@ import msgspec
 from headgate.catalog.ports import Roots
 from headgate.purge.ledger import NONE_LEFT, Count, Failed, LeftFiles
 from headgate.purge.steps import LEAVES, STEPS
-from headgate.purge.surveyor import Referrer
+from headgate.purge.surveyor import PassedOver, Referrer
 from headgate.workers.pool import WorkerPool, module
 
 WORKER = module("headgate.purge.worker")
@@ -62,6 +62,8 @@ class Progress(msgspec.Struct, frozen=True):
     """Files that the table refers to and that stay, as they are not in its own places."""
     unreferenced: LeftFiles = NONE_LEFT
     """Files in its own places that stay, as nothing refers to them."""
+    passed_over: list[PassedOver] = []
+    """Tables of which not all could be read, so what else they need is not known."""
 
 
 class Deleting(Protocol):

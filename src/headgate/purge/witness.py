@@ -35,7 +35,12 @@ class Witnessed:
             missing.append(error)
         for seen in await self._seen(task, fence, missing) if is_well else ():
             yield msgspec.structs.replace(
-                last, phase=seen.phase, failed=seen.failed, outside=[], is_stale=seen.is_stale
+                last,
+                phase=seen.phase,
+                failed=seen.failed,
+                outside=[],
+                is_stale=seen.is_stale,
+                passed_over=seen.passed_over,
             )
 
     async def _seen(self, task: Task, fence: Path, missing: list[FileMissing]) -> list[Progress]:

@@ -243,8 +243,9 @@ def test_reading_other_tables_leaves_the_cores_to_those_who_want_them(
     """The first purge may read a whole catalog while a server answers beside it."""
     policies: list[int] = []
 
-    def note(*_: object) -> None:
+    def note(*_: object) -> Outside:
         policies.append(os.sched_getscheduler(0))
+        return Outside()
 
     monkeypatch.setattr(worker, "look", note)
     monkeypatch.setattr(worker, "shared_by", note)
@@ -252,7 +253,7 @@ def test_reading_other_tables_leaves_the_cores_to_those_who_want_them(
     asked = [surveyed(DroppedTable(tmp_path))]
     tables, nothing = map(msgspec.msgpack.encode, (asked, []))
 
-    assert list(worker.survey(files, tables))
+    assert list(worker.survey(files, tables, msgspec.msgpack.encode(1.0)))
     assert list(worker.shared(files, nothing, nothing))
 
     assert policies == [os.SCHED_IDLE, os.SCHED_IDLE]
