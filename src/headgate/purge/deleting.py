@@ -22,7 +22,7 @@ from headgate.purge.leftovers import Leftovers, file_of, metadata_folders
 from headgate.purge.needed_files import NeededFiles
 from headgate.purge.removal import Hands, Kind, Means, Removal, Removed, Remover
 from headgate.purge.steps import DATA, GONE, LAST, LISTS, MANIFESTS, OLDER, ROOTS, SEEN
-from headgate.purge.surveying import StaleError, referred
+from headgate.purge.surveying import AwayError, StaleError, referred
 from headgate.purge.surveyor import PassedOver
 from headgate.purge.sweeping import Deletion
 from headgate.purge.territory import Standing, Territory
@@ -101,6 +101,9 @@ class Step:
             self._find_needed()
         except StaleError:
             self._tell(Progress(self._name, is_stale=True))
+            return
+        except AwayError as error:
+            self._tell(Progress(self._name, away=str(error)))
             return
         walk = self._walk
         older = partial(walk.older, self._task.metadata_location)

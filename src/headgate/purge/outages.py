@@ -1,7 +1,7 @@
 """How long purges wait for a store that does not answer. Pure but for the clock."""
 
 from headgate.clock import Clock
-from headgate.errors import InvalidInput
+from headgate.errors import InvalidInput, StorageAwaited
 from headgate.limits import OUTAGE_PAUSE_SECONDS, OUTAGE_SECONDS_MAX, REFERENCE_PERIOD_SECONDS
 from headgate.model.locations import place_of
 
@@ -17,6 +17,16 @@ def store_of(location: str) -> Store:
         return "", ""
 
 
+def awaited() -> StorageAwaited:
+    """The error of a purge that waits for a store. It names no table: that may be of any tenant."""
+    return StorageAwaited(
+        "a storage does not answer in which other tables lie",
+        why="these may need files of this one, so nothing is deleted yet",
+        fix="It is tried again soon, and goes on without what cannot be read after "
+        f"{OUTAGE_SECONDS_MAX / 60:g} minutes",
+    )
+
+
 class _Outage:
     """A time in which a store did not answer."""
 
@@ -24,6 +34,10 @@ class _Outage:
         self.began = began
         self.ended = began
         self.is_over = False
+
+    def has_ended(self, now: float) -> bool:
+        """Whether the store answered since, or was not asked for long."""
+        return self.is_over or now - self.ended > OUTAGE_SECONDS_MAX
 
 
 class Outages:
@@ -41,7 +55,7 @@ class Outages:
         """A store did not answer."""
         now = self._clock.seconds()
         outages = self._recent(store)
-        if not outages or outages[-1].is_over:
+        if not outages or outages[-1].has_ended(now):
             outages.append(_Outage(now))
         outages[-1].ended = now + OUTAGE_PAUSE_SECONDS
         self._of[store] = outages
@@ -53,7 +67,8 @@ class Outages:
 
     def is_failing(self, store: Store) -> bool:
         """Whether a store did not answer when it was asked last."""
-        return any(not outage.is_over for outage in self._of.get(store, ()))
+        now = self._clock.seconds()
+        return any(not outage.has_ended(now) for outage in self._of.get(store, ()))
 
     def is_waited_for(self, store: Store) -> bool:
         """Whether a purge waits for a store if that does not answer now."""
@@ -61,7 +76,7 @@ class Outages:
         *before, last = self._recent(store) or [_Outage(now)]
         since = now - REFERENCE_PERIOD_SECONDS
         used = sum(one.ended - max(one.began, since) for one in before)
-        if last.is_over:
+        if last.has_ended(now):
             used += last.ended - max(last.began, since)
         else:
             used += now - last.began

@@ -39,13 +39,17 @@ class Outsider(NamedTuple):
         """Whether all of it could be read, or is gone for good."""
         return not self.outside.unclear
 
-    def referrer(self, *, holds_up: bool = False, is_checked: bool = True) -> Referrer:
+    def referrer(
+        self, *, holds_up: bool = False, is_checked: bool = True, is_awaited: bool = False
+    ) -> Referrer:
         """As it is asked which files it refers to. One of another schema has the time that it took
         before, and some more."""
         seconds = REFERENCE_TABLE_SECONDS_MAX
         if not holds_up:
             seconds = min(seconds, REFERENCE_WAITING_SECONDS_MAX + 2 * self.outside.seconds)
-        return Referrer(self.table, self.outside.digest, holds_up, holds_up or is_checked, seconds)
+        is_checked = holds_up or is_checked
+        digest = self.outside.digest
+        return Referrer(self.table, digest, holds_up, is_checked, seconds, is_awaited)
 
 
 class Changes(NamedTuple):

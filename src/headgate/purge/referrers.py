@@ -19,7 +19,7 @@ from headgate.catalog.openings import head_pointer
 from headgate.catalog.ports import Roots
 from headgate.catalog.purging import LiveJob
 from headgate.catalog.territories import HAVE_CATALOGS, HAVE_PLACES
-from headgate.errors import InvalidInput, ObjectNotFound
+from headgate.errors import InvalidInput, ObjectNotFound, StorageAwaited
 from headgate.kernel.index import HeadView, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import is_dropped
@@ -29,6 +29,7 @@ from headgate.model.locations import index_key
 from headgate.purge.background_reading import LateTable
 from headgate.purge.holdings import Places, Store
 from headgate.purge.neighbours import Neighbours
+from headgate.purge.outages import awaited, store_of
 from headgate.purge.outsiders import Known, Outsider, all_tables, changes_between
 from headgate.purge.reading_turns import Turns
 from headgate.purge.surveyor import PassedOver, Referrer, Shared, Surveyed, not_known
@@ -102,15 +103,16 @@ class Referrers:
         """Those that may refer to files in the places of a dropped table. `anew` reads what could
         not be read, however short ago that was; who asks meanwhile takes that over.
 
-        StorageUnavailable if a table of its schema cannot be read. What cannot be read of others
-        is passed over: no tenant holds up another. `is_lenient`: nor by changing all the time.
+        StorageUnavailable if a table of its schema cannot be read, and StorageAwaited while a store
+        does not answer that did a short time ago. What else cannot be read of other schemas is
+        passed over: no tenant holds up another. `is_lenient`: nor by changing all the time.
         """
         places = tuple(map(index_key, live.job.reserved))
         if anew:
             self._read_again(live, (await self._in_schema(live)).values())
         found, known, near = await self._with_near(live, anew=anew)
         touching = [one for one in found if one.outside.touches(places)]
-        tables = tuple(_referrers(touching, near, is_lenient=is_lenient))
+        tables = tuple(self._referrers(touching, near, is_lenient=is_lenient))
         roots = known.with_those_of(one.table for one in tables) if tables else ()
         return Referring(tables, roots, is_lenient)
 
@@ -130,6 +132,12 @@ class Referrers:
                 self._told.add(one)
                 text = "a purge could not read all of the table of %s, and went on without: %s"
                 logger.warning(text, one.table, one.why)
+
+    def awaited(self, table: str) -> StorageAwaited:
+        """The error of a purge whose child could not read a table, given by its metadata file, as
+        its storage did not answer."""
+        self._reading.outages.failed(store_of(table))
+        return awaited()
 
     async def close(self) -> None:
         """Stop reading in the background."""
@@ -202,17 +210,35 @@ class Referrers:
             folders.update(map(_folder_of, paths[start : start + PATHS_PER_TURN]))
             await asyncio.sleep(0)  # others have their turn
         there = [one for one in others if one.outside.lies_in(folders)]
-        found = _referrers(there, near, is_lenient=is_lenient)
+        found = self._referrers(there, near, is_lenient=is_lenient)
         if not found:
             return Shared()
         roots = places.with_those_of(one.table for one in found)
         shared = await self._surveyor.shared(found, roots, paths)
         self.report(shared.passed_over)
+        if shared.away:
+            raise self.awaited(shared.away)
         if shared.is_held_up:
             raise not_known()
         if shared.is_stale:
             self.doubt(found)
         return shared
+
+    def _referrers(
+        self, tables: Iterable[Outsider], near: AbstractSet[Surveyed], *, is_lenient: bool
+    ) -> list[Referrer]:
+        """Tables as a child is asked about them. Those of other schemas share a time, so the quick
+        ones of each schema come first, and schemas take turns."""
+        is_awaited = self._reading.outages.is_waited_for
+        quick_first = sorted(tables, key=lambda one: one.outside.seconds)
+        return [
+            one.referrer(
+                holds_up=one.table in near,
+                is_checked=not is_lenient,
+                is_awaited=is_awaited(store_of(one.table.metadata_location)),
+            )
+            for one in Turns((one.schema, one) for one in quick_first)
+        ]
 
     async def _outsiders(
         self, own: PointerKey, *, besides: bool = False, anew: bool = False
@@ -324,18 +350,6 @@ class Referrers:
             changes = changes._replace(gone=there - changes.come.keys(), recalled=known.waiting)
         known.replace(changes)
         known.head = head
-
-
-def _referrers(
-    tables: Iterable[Outsider], near: AbstractSet[Surveyed], *, is_lenient: bool
-) -> list[Referrer]:
-    """Tables as a child is asked about them. Those of other schemas share a time, so the quick ones
-    of each schema come first, and schemas take turns."""
-    quick_first = sorted(tables, key=lambda one: one.outside.seconds)
-    return [
-        one.referrer(holds_up=one.table in near, is_checked=not is_lenient)
-        for one in Turns((one.schema, one) for one in quick_first)
-    ]
 
 
 def _folder_of(path: str) -> bytes:

@@ -249,6 +249,8 @@ class Stages:
         async with aclosing(self.deleter.run(task, fence)) as steps:
             async for progress in steps:
                 self.referrers.report(progress.passed_over)
+                if progress.away:
+                    raise self.referrers.awaited(progress.away)
                 if progress.is_stale:
                     self.referrers.doubt(ground.referring.tables)
                     raise _StaleError

@@ -54,6 +54,10 @@ class StaleError(Exception):
     """A table does not refer to what it was said to."""
 
 
+class AwayError(Exception):
+    """The storage of a table that is awaited does not answer; its metadata file is the argument."""
+
+
 class Survey:
     """A look at all that a table refers to."""
 
@@ -84,7 +88,7 @@ class Survey:
         self._unread: list[Unread] = []
         self.unclear = ""
         """Why there may be more than was found."""
-        self._is_away = False
+        self.is_away = False
         self._is_doubted = table.is_doubted
         self._is_repeated = False
 
@@ -193,7 +197,7 @@ class Survey:
 
     def _doubt(self, why: str, *, is_away: bool) -> None:
         self.unclear = self.unclear or why
-        self._is_away = self._is_away or is_away
+        self.is_away = self.is_away or is_away
 
     def _noted(self, paths: Sequence[str]) -> list[str]:
         """Those of these files that are outside."""
@@ -230,7 +234,7 @@ class Survey:
             digest=digest.digest(),
             unread=tuple(unread[:REFERENCE_UNREAD_MAX]),
             unclear=self.unclear,
-            is_away=self._is_away,
+            is_away=self.is_away,
             is_late=self._files.is_late,
         )
 
@@ -251,7 +255,7 @@ def referred(
     referrers: Sequence[Referrer], files: Files, passed_over: list[PassedOver]
 ) -> Iterator[tuple[Referrer, list[str]]]:
     """The files that these tables refer to outside of their places, table by table, some at a time;
-    StaleError if a table does not refer to what it was said to.
+    StaleError if a table does not refer to what it was said to, AwayError if it is awaited.
 
     A table of which not all can be read is added to `passed_over`; StorageUnavailable if it is of
     the same schema. All tables of other schemas together have as much time as so many tables are
@@ -268,7 +272,9 @@ def referred(
             for paths in survey.again(one):
                 yield one, paths
             unclear = survey.unclear
-        except StaleError:
+            if survey.is_away and one.is_awaited:
+                raise AwayError(one.table.metadata_location)
+        except (StaleError, AwayError):
             raise
         except Exception as error:  # noqa: BLE001  whatever it is, it is said of this table
             unclear = f"{type(error).__name__}: {error}"
@@ -294,6 +300,8 @@ def shared_by(referrers: Sequence[Referrer], files: Files, wanted: Iterable[str]
         found = _find(walk, territory, asked, who) if known is None else known & asked.keys()
     except StaleError:
         return Shared(is_stale=True)
+    except AwayError as error:
+        return Shared(away=str(error))
     except StorageUnavailable:
         return Shared(is_held_up=True, passed_over=passed_over)
     if passed_over:  # it may be clear the next time

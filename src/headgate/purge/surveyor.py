@@ -85,6 +85,8 @@ class Referrer(msgspec.Struct, frozen=True, array_like=True):
     """Nothing is deleted either if it is not as it was."""
     seconds: float = REFERENCE_TABLE_SECONDS_MAX
     """That it may take to be read once more."""
+    is_awaited: bool = False
+    """Nothing is deleted either while its storage does not answer."""
 
 
 class PassedOver(msgspec.Struct, frozen=True, array_like=True):
@@ -102,6 +104,8 @@ class Shared(msgspec.Struct, frozen=True, array_like=True):
     """A referrer is not any more what it was."""
     is_held_up: bool = False
     """A table of the same schema cannot be read, so it is not known."""
+    away: str = ""
+    """A table that is awaited and whose storage does not answer, so it is not known."""
     passed_over: list[PassedOver] = []
 
 

@@ -4,7 +4,7 @@ and all else in the background."""
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -25,6 +25,7 @@ from headgate.limits import (
 from headgate.model.locations import is_within
 from headgate.purge.background_reading import BackgroundReading, LateTable
 from headgate.purge.holdings import Places
+from headgate.purge.outages import Outages, Store, awaited, store_of
 from headgate.purge.outsiders import Known, Outsider
 from headgate.purge.reading_budget import ReadingBudget, SchemaKey
 from headgate.purge.reading_turns import Turns
@@ -92,13 +93,14 @@ class TableReading:
         self._slow = background
         self._catalogs = catalogs
         self._budget = ReadingBudget(kernel.clock)
+        self.outages = Outages(kernel.clock)
         self._told: dict[SchemaKey, float] = {}
         """When it was told of schemas that their time is used up."""
         self.background = BackgroundReading(self._read_late)
 
     async def read(self, catalog: CatalogTables, head: HeadView, places: Places) -> set[str]:
         """Read the tables that are not known, or leave them to the background; those of their files
-        that are gone or damaged. Schemas take turns."""
+        that are gone or damaged. Schemas take turns. StorageAwaited while a store is waited for."""
         gaps: set[str] = set()
         known = catalog.known
         objects = await _by_turns(list(known.unknown), catalog)
@@ -132,12 +134,14 @@ class TableReading:
     async def _read_batch(
         self, batch: Sequence[Asked], catalog: CatalogTables, places: Places
     ) -> set[str]:
-        """Read some tables while purges wait; those of their files that are gone or damaged."""
+        """Read some tables while purges wait; those of their files that are gone or damaged.
+        StorageAwaited if a store does not answer that is waited for."""
         clock, gaps = self._kernel.clock, set[str]()
         began = clock.seconds()
         roots = places.with_those_of(one.table for one in batch)
         found = await self._surveyed(self._waiting, batch, roots, REFERENCE_WAITING_SECONDS_MAX)
         ended = clock.seconds()
+        is_awaited = self._note_stores(found)
         self._charge(batch, [outside for _, outside in found], catalog, ended - began)
         for one, (table, outside) in zip(batch, found, strict=True):
             gaps.update(outside.unread)
@@ -146,10 +150,24 @@ class TableReading:
             if outside.is_late:
                 self._postpone(one, catalog, outside)
             else:
-                until = _again(outside, began, ended)
+                is_due = is_awaited and outside.is_away
+                until = ended if is_due else _again(outside, began, ended)
                 outsider = Outsider(table, outside, until, catalog.schema_of(one.object))
                 _learn(catalog.known, one.object, outsider)
+        if is_awaited:
+            raise awaited()
         return gaps
+
+    def _note_stores(self, found: Iterable[tuple[Surveyed, Outside]]) -> bool:
+        """Remember which stores answered; whether one of the others is waited for."""
+        answers: dict[Store, bool] = {}
+        for table, outside in found:
+            store = _store(table)
+            answers[store] = answers.get(store, True) and not outside.is_away
+        for store, is_there in answers.items():
+            (self.outages.answered if is_there else self.outages.failed)(store)
+        away = [store for store, is_there in answers.items() if not is_there]
+        return any(map(self.outages.is_waited_for, away))
 
     def _charge(
         self,
@@ -160,10 +178,13 @@ class TableReading:
     ) -> None:
         """Charge the time that reading a batch took to the schemas of its tables. Some are read
         side by side, so the sum of their times may be more."""
+        waited = self.outages.is_waited_for
         total = sum(outside.seconds for outside in found)
         share = min(1.0, seconds / total) if total > 0 else 0.0
         for one, outside in zip(batch, found, strict=True):
-            self._budget.charge(catalog.schema_of(one.object), outside.seconds * share)
+            # A purge that waits for a store anyway is not delayed by its tables.
+            if not (outside.is_away and waited(_store(one.table))):
+                self._budget.charge(catalog.schema_of(one.object), outside.seconds * share)
 
     def _postpone(self, one: Asked, catalog: CatalogTables, outside: Outside) -> None:
         """Leave a table to the background; until then it counts as far as it was read."""
@@ -183,9 +204,10 @@ class TableReading:
         try:
             [one] = await self._asked(known, known.head, [late.object])
             roots = places.with_those_of([one.table])
-            [(table, outside)] = await self._surveyed(
+            [(table, outside)] = found = await self._surveyed(
                 self._slow, [one], roots, REFERENCE_TABLE_SECONDS_MAX
             )
+            self._note_stores(found)
         except Exception as error:  # noqa: BLE001  whatever it is, it is said of this table
             table, why = before.table, f"{type(error).__name__}: {error}"
             outside = msgspec.structs.replace(before.outside, unclear=why)
@@ -234,11 +256,16 @@ class TableReading:
     async def _patiently(
         self, reading: Reading, asked: Sequence[Surveyed], roots: Roots, seconds: float
     ) -> list[Outside]:
-        """What these tables refer to. A storage that does not answer is asked a few times: after
-        that, what cannot be read there is passed over."""
+        """What these tables refer to. A storage that did answer before and does not now is asked a
+        few times."""
         found = await reading.survey(asked, roots, seconds)
+        failing = {store for store in map(_store, asked) if self.outages.is_failing(store)}
         for pause in AWAY_PAUSES_SECONDS:
-            away = [number for number, one in enumerate(found) if one.is_away]
+            away = [
+                number
+                for number, (table, one) in enumerate(zip(asked, found, strict=True))
+                if one.is_away and _store(table) not in failing
+            ]
             if not away:
                 break
             await self._kernel.clock.sleep(pause)
@@ -278,6 +305,10 @@ async def _by_turns(objects: Sequence[int], catalog: CatalogTables) -> list[int]
 def _learn(known: Known, object: int, one: Outsider) -> None:
     sure = msgspec.structs.replace(one.table, is_doubted=False)
     known.learn(object, one._replace(table=sure))
+
+
+def _store(table: Surveyed) -> Store:
+    return store_of(table.metadata_location)
 
 
 def _is_whole(outside: Outside) -> bool:

@@ -29,7 +29,7 @@ class Witnessed:
         try:
             async with aclosing(self._deleter.run(task, fence)) as steps:
                 async for last in steps:
-                    is_well = is_well and not (last.failed or last.is_stale)
+                    is_well = is_well and not (last.failed or last.is_stale or last.away)
                     yield last
         except FileMissing as error:  # that may not be so
             missing.append(error)
@@ -40,6 +40,7 @@ class Witnessed:
                 failed=seen.failed,
                 outside=[],
                 is_stale=seen.is_stale,
+                away=seen.away,
                 passed_over=seen.passed_over,
             )
 

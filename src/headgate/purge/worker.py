@@ -121,7 +121,7 @@ def _heard(last: Progress, waiting: "Queue[Progress | Exception | None]") -> Ite
         if isinstance(news, Exception):
             raise news
         yield news
-        last = msgspec.structs.replace(news, failed=[], outside=[], passed_over=[])
+        last = msgspec.structs.replace(news, failed=[], outside=[], away="", passed_over=[])
 
 
 def survey(factory: bytes, asked: bytes, seconds: bytes) -> Iterator[bytes]:

@@ -154,6 +154,20 @@ def test_tables_of_other_schemas_leave_room_for_those_of_the_same(
     assert files_below(table.folder) == {"data/a.parquet", "data/c.parquet"}
 
 
+def test_nothing_is_deleted_while_a_storage_is_awaited(tmp_path: Path) -> None:
+    """The step tells which table it could not read, and ends."""
+    table = DroppedTable(tmp_path / "w").with_everything()
+    other = referring(tmp_path / "v", str(table.data / "a.parquet"))
+    away = msgspec.structs.replace(referrer(other), holds_up=False, is_awaited=True)
+    (tmp_path / "v").rename(tmp_path / "gone")
+    there = files_below(tmp_path)
+
+    outcome = run(table.task(LEAVES, referrers=(away,), others=(str(tmp_path / "v"),)))
+
+    assert [one.away for one in outcome.progress] == [str(other.root)]
+    assert files_below(tmp_path) == there
+
+
 def test_more_than_can_be_remembered_is_not_begun_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from headgate.catalog.purging import PurgeTerms
-from headgate.errors import StorageUnavailable
+from headgate.errors import StorageAwaited, StorageUnavailable
+from headgate.limits import OUTAGE_SECONDS_MAX
 from headgate.purge import referrers as subject
 from headgate.purge import table_reading
 from headgate.purge.queue import Queue
@@ -315,17 +316,61 @@ async def test_a_table_of_the_same_schema_is_checked_however_lenient_a_look_is(
     }
 
 
-async def test_a_storage_that_does_not_answer_is_asked_a_few_times(
-    referring: Referring, monkeypatch: pytest.MonkeyPatch
+AWAY = Outside(unread=("/one",), unclear="it is away", is_away=True)
+
+
+async def test_a_storage_that_does_not_answer_is_waited_for(
+    world: World, referring: Referring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Then it is passed over for a while, also by those who look anew."""
+    """It is asked a few times at once, then once by each look; after five minutes what cannot be
+    read there is passed over for a while, also by those who look anew."""
     monkeypatch.setattr(table_reading, "AWAY_PAUSES_SECONDS", (0.0, 0.0))
     await in_another_schema(referring, "one")
     await referring.node.table("two")
-    away = Outside(unread=("/one",), unclear="it is away", is_away=True)
-    referring.surveyor.outside = {"one": away}
+    referring.surveyor.outside = {"one": AWAY}
 
+    with pytest.raises(StorageAwaited) as first:
+        await referring.look()
+    assert referring.read() == ["one", "one", "one", "two"]
+    world.rig.clock.advance(1_000 * OUTAGE_SECONDS_MAX - 1_000)
+    with pytest.raises(StorageAwaited):
+        await referring.look()
+    assert referring.read() == ["one"]
+    world.rig.clock.advance(1_000)
     for _ in range(2):
         await referring.referrers.to_places(referring.job, anew=True)
 
-    assert referring.read() == ["one", "one", "one", "two"]
+    assert referring.read() == ["one"]
+    assert "/one" not in str(first.value)
+    assert "it is away" not in str(first.value)
+
+
+async def test_a_storage_that_answers_again_in_time_protects_what_it_did(
+    referring: Referring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next look reads its tables, and keeps what they need."""
+    monkeypatch.setattr(table_reading, "AWAY_PAUSES_SECONDS", ())
+    await in_another_schema(referring, "one")
+    referring.surveyor.outside = {"one": AWAY}
+    with pytest.raises(StorageAwaited):
+        await referring.look()
+    referring.surveyor.outside = {"one": into(PLACE)}
+
+    assert await referring.look() == ["one"]
+
+
+async def test_what_a_child_cannot_read_is_waited_for_as_long(
+    world: World, referring: Referring
+) -> None:
+    """A table that was read before is awaited by the child, until its storage was away for too
+    long."""
+    await in_another_schema(referring, "one")
+    referring.surveyor.outside = {"one": into(PLACE)}
+    [before] = (await referring.referrers.to_places(referring.job)).tables
+    error = referring.referrers.awaited(before.table.metadata_location)
+    [meanwhile] = (await referring.referrers.to_places(referring.job)).tables
+    world.rig.clock.advance(1_000 * OUTAGE_SECONDS_MAX)
+    [after] = (await referring.referrers.to_places(referring.job)).tables
+
+    assert [one.is_awaited for one in (before, meanwhile, after)] == [True, True, False]
+    assert before.table.metadata_location not in str(error)

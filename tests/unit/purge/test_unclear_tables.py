@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from headgate.errors import StorageUnavailable, TooLarge
@@ -205,6 +206,22 @@ def test_a_store_that_answers_again_is_no_doubt(tmp_path: Path) -> None:
             return super().read(location)
 
     assert shared_by([referrer], Shaky(tmp_path), asked) == Shared(asked)
+
+
+def test_a_table_that_is_awaited_is_no_answer_while_its_store_is_away(tmp_path: Path) -> None:
+    """Nothing is deleted then; one that is not awaited protects what can be read of it."""
+    other = DroppedTable(tmp_path / "w", name="a").with_everything()
+    asked = [str(other.data / "a.parquet")]
+    table = referring(tmp_path / "w", *asked)
+    referrer = Referrer(surveyed(table), look(table).digest, holds_up=False, is_awaited=True)
+    (tmp_path / "w").rename(tmp_path / "away")
+    files = Counted(tmp_path / "w")
+
+    awaited = shared_by([referrer], files, asked)
+    passed = shared_by([msgspec.structs.replace(referrer, is_awaited=False)], files, asked)
+
+    assert awaited == Shared(away=str(table.root))
+    assert (passed.away, len(passed.passed_over)) == ("", 1)
 
 
 def test_lists_that_name_too_much_are_not_remembered(
