@@ -130,7 +130,7 @@ class Referrers:
                 if len(self._told) >= PASSED_OVER_KNOWN_MAX:
                     self._told.clear()
                 self._told.add(one)
-                text = "a purge could not read all of the table of %s, and went on without: %s"
+                text = "a purge could not read all of the table of %s: %s"
                 logger.warning(text, one.table, one.why)
 
     def awaited(self, table: str) -> StorageAwaited:

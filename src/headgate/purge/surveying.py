@@ -258,11 +258,12 @@ def referred(
     StaleError if a table does not refer to what it was said to, AwayError if it is awaited.
 
     A table of which not all can be read is added to `passed_over`; StorageUnavailable if it is of
-    the same schema. All tables of other schemas together have as much time as so many tables are
-    allowed, and those behind protect only what could be read of them.
+    the same schema. All tables of other schemas together have the time of the slowest table, or as
+    much as so many tables are allowed; those behind protect only what could be read of them.
     """
     clock = SystemClock()
-    left = allowance(sum(not one.holds_up for one in referrers))
+    far = sum(not one.holds_up for one in referrers)
+    left = max(REFERENCE_TABLE_SECONDS_MAX, allowance(far))
     for one in referrers:
         began = clock.seconds()
         seconds = one.seconds if one.holds_up else min(one.seconds, left)

@@ -37,6 +37,9 @@ UNREAD_SECONDS = 60.0
 """Then what was gone or damaged is looked for again: it may be restored."""
 UNCLEAR_SECONDS = 3_600.0
 """The same for what cannot be read at all. A purge in the table's own schema reads it at once."""
+COST_SECONDS_MIN = 1.0
+"""A table that is read in less is quick in any process."""
+COSTS_KNOWN_MAX = 10_000
 SPENT = "the time is used up in which tables of its schema, catalog or metalake are waited for"
 
 logger = logging.getLogger(__name__)
@@ -94,6 +97,8 @@ class TableReading:
         self._catalogs = catalogs
         self._budget = ReadingBudget(kernel.clock)
         self.outages = Outages(kernel.clock)
+        self._costs: dict[tuple[str, ...], float] = {}
+        """Seconds that reading tables took, by their own places: these outlive commits."""
         self._told: dict[SchemaKey, float] = {}
         """When it was told of schemas that their time is used up."""
         self.background = BackgroundReading(self._read_late)
@@ -153,7 +158,7 @@ class TableReading:
                 is_due = is_awaited and outside.is_away
                 until = ended if is_due else _again(outside, began, ended)
                 outsider = Outsider(table, outside, until, catalog.schema_of(one.object))
-                _learn(catalog.known, one.object, outsider)
+                self._learn(catalog.known, one.object, outsider)
         if is_awaited:
             raise awaited()
         return gaps
@@ -215,7 +220,20 @@ class TableReading:
             if not _is_whole(outside) and before.outside.unclear == SPENT:
                 _complain(table, outside)  # it was not named yet
             until = _again(outside, began, self._kernel.clock.seconds())
-            _learn(known, late.object, Outsider(table, outside, until, before.schema))
+            self._learn(known, late.object, Outsider(table, outside, until, before.schema))
+
+    def _learn(self, known: Known, object: int, one: Outsider) -> None:
+        """Take over what a table refers to. What was remembered of its manifests took no time, but
+        does in another process: so the longest of all its readings counts."""
+        key = one.table.own or (one.table.metadata_location,)
+        seconds = max(one.outside.seconds, self._costs.pop(key, 0.0))
+        if seconds > COST_SECONDS_MIN:
+            if len(self._costs) >= COSTS_KNOWN_MAX:
+                del self._costs[next(iter(self._costs))]
+            self._costs[key] = seconds
+        table = msgspec.structs.replace(one.table, is_doubted=False)
+        outside = msgspec.structs.replace(one.outside, seconds=seconds)
+        known.learn(object, one._replace(table=table, outside=outside))
 
     def _complain_of_spent(self, schema: SchemaKey, first: Surveyed) -> None:
         """Tell the operator once in a period: a schema may have very many tables."""
@@ -300,11 +318,6 @@ async def _by_turns(objects: Sequence[int], catalog: CatalogTables) -> list[int]
         if not len(found) % PATHS_PER_TURN:
             await asyncio.sleep(0)
     return found
-
-
-def _learn(known: Known, object: int, one: Outsider) -> None:
-    sure = msgspec.structs.replace(one.table, is_doubted=False)
-    known.learn(object, one._replace(table=sure))
 
 
 def _store(table: Surveyed) -> Store:

@@ -190,6 +190,23 @@ async def test_a_purge_in_the_schema_whose_time_is_used_up_reads_its_tables(
     assert await slow.look() == ["late"]
 
 
+async def test_a_table_that_once_took_long_is_given_that_time_after_a_commit(slow: Slow) -> None:
+    """The child that surveys remembers most of its manifests, and the one that deletes does not."""
+    await slow.node.table("one", "b")
+    slow.surveyor.outside |= {"one": into(PLACE)}
+    slow.surveyor.seconds |= {"one": LONG}
+    await slow.look()
+    await slow.all_read()
+    slow.surveyor.seconds |= {"one": 0.1}
+    update = {"action": "set-properties", "updates": {"x": "y"}}
+    body = {"requirements": [], "updates": [update]}
+    await slow.node.made("namespaces/b/tables/one", body)
+
+    [found] = (await slow.referrers.to_places(slow.job)).tables
+
+    assert found.seconds == REFERENCE_WAITING_SECONDS_MAX + 2 * LONG
+
+
 async def test_quick_tables_of_each_schema_are_asked_first(slow: Slow) -> None:
     """All tables of other schemas have a time together: slow ones do not use up that of others."""
     await slow.node.made("namespaces", {"namespace": ["c"]})

@@ -122,7 +122,8 @@ def test_tables_of_other_schemas_have_a_time_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, holds_up: bool
 ) -> None:
     """When it is over the others are passed over and reported; a schema waits for its own."""
-    monkeypatch.setattr(surveying, "allowance", lambda tables: 15.0 * (tables > 0))
+    monkeypatch.setattr(surveying, "allowance", lambda _tables: 15.0)
+    monkeypatch.setattr(surveying, "REFERENCE_TABLE_SECONDS_MAX", 0.0)
     clock = ManualClock()
     monkeypatch.setattr(surveying, "SystemClock", lambda: clock)
     other = DroppedTable(tmp_path, name="a").with_everything()
