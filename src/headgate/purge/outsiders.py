@@ -47,7 +47,8 @@ class Outsider(NamedTuple):
         seconds = REFERENCE_TABLE_SECONDS_MAX
         if not holds_up:
             seconds = min(seconds, REFERENCE_WAITING_SECONDS_MAX + 2 * self.outside.seconds)
-        is_checked = holds_up or is_checked
+        # What was not read to its end has the digest of its beginning.
+        is_checked = holds_up or (is_checked and self.is_whole)
         digest = self.outside.digest
         return Referrer(self.table, digest, holds_up, is_checked, seconds, is_awaited)
 

@@ -154,11 +154,11 @@ class Referrers:
         for number in range(NEAR_LOOKS_MAX):
             found, places = await self._outsiders(live.head, anew=anew and not number)
             near = await self._in_schema(live)
-            late = self._known[live.head].late if near else set()
-            awaited = [LateTable(live.head, object) for object in near if object in late]
-            if not awaited:
+            known = self._known.get(live.head)
+            late = set(near) & known.late if known else set()
+            if not late:
                 break
-            await self._reading.background.wait(awaited)
+            await self._reading.background.wait(LateTable(live.head, object) for object in late)
         if not all(one.is_whole for one in near.values()):
             self._read_again(live, near.values())
             raise not_known()

@@ -133,7 +133,10 @@ class TableReading:
         for schema, tables in spent.items():
             self._complain_of_spent(schema, tables[0].table)
             for one in tables:
-                self._postpone(one, catalog, Outside(unclear=SPENT, is_late=True))
+                before = catalog.known.outsiders.get(one.object)
+                outside = before.outside if before else Outside()
+                spent_of = msgspec.structs.replace(outside, unclear=SPENT, is_late=True)
+                self._postpone(one, catalog, spent_of)
         return batch
 
     async def _read_batch(
@@ -199,28 +202,36 @@ class TableReading:
         self.background.add(schema, LateTable(catalog.key, one.object))
 
     async def _read_late(self, late: LateTable) -> None:
-        """Read a table for as long as a table may take; forget it if its catalog has changed."""
-        catalogs, places = self._catalogs()
-        known = catalogs.get(late.head)
-        if known is None or known.head is None or late.object not in known.late:
-            return
-        own, before = known.own, known.outsiders[late.object]
-        began = self._kernel.clock.seconds()
+        """Read a table for as long as a table may take, unless its catalog has it no more."""
+        while True:
+            catalogs, places = self._catalogs()
+            known = catalogs.get(late.head)
+            if known is None or late.object not in known.late:
+                return
+            own, before = known.own, known.outsiders[late.object]
+            one = await self._read_slowly(known, late.object, before, places)
+            if late.object in known.late and known.own == own:
+                if not _is_whole(one.outside) and before.outside.unclear == SPENT:
+                    _complain(one.table, one.outside)  # it was not named yet
+                self._learn(known, late.object, one)
+
+    async def _read_slowly(
+        self, known: Known, object: int, before: Outsider, places: Places
+    ) -> Outsider:
+        """What a table refers to; whatever goes wrong is said of it."""
+        began, table = self._kernel.clock.seconds(), before.table
         try:
-            [one] = await self._asked(known, known.head, [late.object])
+            assert known.head is not None
+            [one] = await self._asked(known, known.head, [object])
             roots = places.with_those_of([one.table])
-            [(table, outside)] = found = await self._surveyed(
-                self._slow, [one], roots, REFERENCE_TABLE_SECONDS_MAX
-            )
+            found = await self._surveyed(self._slow, [one], roots, REFERENCE_TABLE_SECONDS_MAX)
             self._note_stores(found)
-        except Exception as error:  # noqa: BLE001  whatever it is, it is said of this table
-            table, why = before.table, f"{type(error).__name__}: {error}"
+            [(table, outside)] = found
+        except Exception as error:  # noqa: BLE001  whatever it is, others are read
+            why = f"{type(error).__name__}: {error}"
             outside = msgspec.structs.replace(before.outside, unclear=why)
-        if late.object in known.late and known.own == own:
-            if not _is_whole(outside) and before.outside.unclear == SPENT:
-                _complain(table, outside)  # it was not named yet
-            until = _again(outside, began, self._kernel.clock.seconds())
-            self._learn(known, late.object, Outsider(table, outside, until, before.schema))
+        again = _again(outside, began, self._kernel.clock.seconds())
+        return Outsider(table, outside, again, before.schema)
 
     def _learn(self, known: Known, object: int, one: Outsider) -> None:
         """Take over what a table refers to. What was remembered of its manifests took no time, but

@@ -2,8 +2,9 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
+import msgspec
 import pytest
 
 from headgate.catalog.openings import Opened
@@ -18,6 +19,7 @@ from headgate.limits import (
 )
 from headgate.purge.referrers import Referrers
 from headgate.purge.surveyor import Outside, Surveyed
+from headgate.purge.table_reading import UNREAD_SECONDS
 from headgate.testing.kernels import SteppedClock
 from tests.unit.catalog.lakes import Node
 from tests.unit.purge.referring import PLACE, Referring, Surveyor, into, name_of
@@ -34,11 +36,13 @@ class Background(Surveyor):
         self.outside = other.outside
         self.seconds = other.seconds
         self.gate = asyncio.Event()
+        self.before_read: Callable[[], None] = lambda: None
 
     async def survey(
         self, tables: Sequence[Surveyed], roots: Roots, seconds: float = math.inf
     ) -> list[Outside]:
         await self.gate.wait()
+        self.before_read()
         return await super().survey(tables, roots, seconds)
 
 
@@ -188,6 +192,55 @@ async def test_a_purge_in_the_schema_whose_time_is_used_up_reads_its_tables(
     slow.surveyor.outside |= {"late": into(PLACE)}
 
     assert await slow.look() == ["late"]
+
+
+async def test_what_was_read_in_part_is_not_compared_with_the_whole(slow: Slow) -> None:
+    """A child with more time may find more in it, and is not to take it for changed."""
+    await slow.node.table("one", "b")
+    part = msgspec.structs.replace(into(PLACE), unclear="it takes long", is_late=True)
+    slow.surveyor.outside |= {"one": part}
+
+    [found] = (await slow.referrers.to_places(slow.job)).tables
+
+    assert (found.is_checked, found.holds_up) == (False, False)
+
+
+async def test_what_is_known_in_part_counts_when_the_time_is_used_up(slow: Slow) -> None:
+    """A table that is due again protects what it did, until the background has read it."""
+    await slow.node.table("one", "b")
+    slow.surveyor.outside |= {"one": msgspec.structs.replace(into(PLACE), unread=("/lost",))}
+    assert await slow.look() == ["one"]
+    many = [f"t{number}" for number in range(REFERENCE_TABLES_AT_ONCE)]
+    for name in many:
+        await slow.node.table(name, "b")
+    slow.surveyor.seconds |= dict.fromkeys(many, LONG)
+    await slow.look()
+    clock = slow.surveyor.clock
+    assert clock is not None
+    clock.advance(1_000 * UNREAD_SECONDS)
+    slow.read()
+
+    assert await slow.look() == ["one"]
+    assert slow.read() == []
+
+
+async def test_a_table_is_read_anew_if_its_catalog_changed_its_places_meanwhile(
+    slow: Slow,
+) -> None:
+    """What was outside before may be inside now."""
+    await slow.node.table("one", "b")
+    slow.surveyor.seconds |= {"one": LONG}
+    await slow.look()
+    [known] = [known for known in slow.referrers._known.values() if known.late]
+    own = known.own
+
+    def moved() -> None:
+        known.own = (*own, "file:///elsewhere")
+
+    slow.background.before_read = moved
+
+    assert await slow.all_read() == ["one", "one"]
+    assert not known.late
 
 
 async def test_a_table_that_once_took_long_is_given_that_time_after_a_commit(slow: Slow) -> None:
