@@ -117,12 +117,15 @@ async def open_background(
     surveys = _surveys(stack)
     files_below = partial(WorkerFiles, storage_options(settings))
     sizer, deleter = Sizer(surveys, files_below), Deleter(pool, files_below)
-    children = Children(deleter, Surveyor(surveys, files_below))
+    children = Children(
+        deleter, Surveyor(surveys, files_below), Surveyor(_surveys(stack), files_below)
+    )
     if selection.name == SPARK and not purges_elsewhere(settings):
         large = Deleter(*await _driver(settings, selection, stack))
         least = settings[SPARK_THRESHOLD]
         children = children._replace(deleter=SparkDeleter(deleter, large, sizer, least))
     stages = Stages(kernel, queue, storage, children, terms)
+    stack.push_async_callback(stages.referrers.close)
     purgers = {third_party.name: third_party} if third_party else {}
     built_in = WITH_SPARK if selection.name == SPARK else BUILT_IN
     runner = Runner(stages, events, chance(), purgers, built_in)
@@ -145,8 +148,12 @@ def open_enquiries(
     if background is not None:
         referrers = background.stages.referrers
     else:
-        surveyor = Surveyor(_surveys(stack), partial(WorkerFiles, storage_options(settings)))
-        referrers = Referrers(kernel, surveyor, across_catalogs=settings[CATALOGS_SHARE_FILES])
+        files_below = partial(WorkerFiles, storage_options(settings))
+        surveyor, slow = (Surveyor(_surveys(stack), files_below) for _ in range(2))
+        referrers = Referrers(
+            kernel, surveyor, slow, across_catalogs=settings[CATALOGS_SHARE_FILES]
+        )
+        stack.push_async_callback(referrers.close)
     enquiries = Enquiries(referrers)
     stack.push_async_callback(enquiries.close)
     return enquiries

@@ -51,6 +51,7 @@ HeadgateError
 │   ├── NoNodeId
 │   ├── ClockRefused
 │   ├── StorageUnavailable  an object store does not answer, or refuses us
+│   │   └── StorageAwaited  the same for a short time, so a purge waits for it
 │   ├── Overloaded          too many requests at once
 │   ├── LeaseLost           another worker may have taken the job
 │   ├── WorkerEnded         a worker process ended before it answered
@@ -361,6 +362,10 @@ class ClockRefused(Unavailable):
 
 class StorageUnavailable(Unavailable):
     """An object store does not answer, or refuses us."""
+
+
+class StorageAwaited(StorageUnavailable):
+    """A store has not answered for a short time: a purge waits until it does."""
 
 
 class Overloaded(Unavailable):

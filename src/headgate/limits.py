@@ -172,6 +172,13 @@ REFERENCES_ASKED_MAX = 5_000  # files that other catalogs may need, in one quest
 REFERENCES_ASKED_BYTES_MAX = 1 << 20  # in their paths
 REFERENCE_COMMITS_MAX = 1_000  # since the last look; after more all names are walked over
 REFERENCE_TABLE_SECONDS_MAX = 120.0  # to read what one table refers to
+REFERENCE_WAITING_SECONDS_MAX = 10.0  # the same while purges of other schemas wait for it
+REFERENCE_TABLES_AT_ONCE = 16  # read by one request to a child, which reads some side by side
+READING_SECONDS = 60.0  # in a period, that reading tables of one schema may keep purges waiting
+READING_SECONDS_PER_TABLE = 0.25  # besides; the same for each catalog and each metalake
+REFERENCE_PERIOD_SECONDS = 3_600.0
+OUTAGE_SECONDS_MAX = 300.0  # in a period, that purges are postponed because of one store
+OUTAGE_PAUSE_SECONDS = 30.0  # between attempts of a purge that is postponed
 REFERENCE_STORE_FAILURES_MAX = 5  # of one table; then its storage is not asked any more
 REFERENCE_NOTED_CHARS_MAX = 256 << 20  # in paths that metadata and lists of one table name
 REFERENCE_UNREAD_MAX = 20  # files that are gone or damaged, of one table
@@ -210,6 +217,8 @@ PATH_KNOWN_CHARS_MAX = 500  # longer ones are split each time
 WIRE_NAMES_KNOWN_MAX = 10_000  # namespaces as URLs have them
 HEADERS_KNOWN_MAX = 256  # hosts and origins
 CREDENTIALS_KNOWN_MAX = 10_000  # of half a life time
+CACHE_BYTES = 256 << 20
+CACHE_CHARGE_FACTOR = 3  # decoded pages take about three times their encoded size
 
 # Ids and leases
 NODES = 1 << 10
@@ -255,19 +264,13 @@ CLOCK_SKEW_SECONDS = 30
 CLOCK_SKEW_SECONDS_MAX = 300
 RSA_BITS_MIN = 2_048
 
-# Cache
-CACHE_BYTES = 256 << 20
-CACHE_CHARGE_FACTOR = 3  # decoded pages take about three times their encoded size
-
-# Databases
+# Databases and stores
 SQLITE_BUSY_SECONDS = 5.0
 SQLITE_POINTERS_KNOWN_MAX = 1_000
 POSTGRESQL_COMMAND_SECONDS = 10.0
 POSTGRESQL_CONNECTIONS = 10  # besides the one that reads pointers
 POSTGRESQL_CONNECTIONS_MAX = 1_000
 TIMEOUT_SECONDS_MAX = 3_600.0  # of any timeout that can be set
-
-# Stores
 STORES_MAX = 256  # each has its own connections
 OBJECTS_DELETED_AT_ONCE = 1_000  # what S3 takes in one request
 DELETES_IN_FLIGHT_MAX = 16

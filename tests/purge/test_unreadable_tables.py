@@ -5,21 +5,61 @@ from pathlib import Path
 
 import pytest
 
-from headgate.purge import referrers
+from headgate.limits import OUTAGE_PAUSE_SECONDS, OUTAGE_SECONDS_MAX
+from headgate.purge import outages, table_reading
 from headgate.purge.job_states import State
-from headgate.purge.jobs import JobTerms
+from headgate.purge.jobs import JobRow, JobTerms
 from tests.planning.bombs import spoil
 from tests.planning.tables import MetadataTable, data_file
 from tests.purge.machine import Machine, Site, files_of
 from tests.purge.test_references_elsewhere import data_of, other_catalog, register, taking_up
 
 
-async def test_a_disk_of_another_catalog_that_is_not_there_holds_up_nobody(
+async def work_until(machine: Machine, site: Site, job: int, seconds: float) -> list[JobRow]:
+    """Work on a job whenever it is due, for so long by the clock; its row after each look."""
+    rows: list[JobRow] = []
+    until = site.world.rig.clock.seconds() + seconds
+    while site.world.rig.clock.seconds() < until:
+        await machine.work()
+        rows.append(await machine.row(job))
+        site.world.rig.clock.advance(1_000 * OUTAGE_PAUSE_SECONDS)
+    return rows
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+async def test_a_disk_of_another_catalog_that_is_not_there_is_waited_for(
+    site: Site, monkeypatch: pytest.MonkeyPatch, *, comes_back: bool
+) -> None:
+    """The job is postponed, which counts as no attempt and names nothing of others. After five
+    minutes it goes on without; if the disk is back before, what its tables need stays."""
+    monkeypatch.setattr(table_reading, "AWAY_PAUSES_SECONDS", (0.0, 0.0))
+    machine = await site.machine(JobTerms(max_attempts=2))
+    made = await machine.make()
+    kept = data_of(made)[:2]
+    folder = await other_catalog(site, machine)
+    await register(machine, folder, taking_up(folder, kept))
+    folder.rename(folder.with_name("away"))
+
+    job = await machine.drop()
+    waiting = await work_until(machine, site, job, OUTAGE_SECONDS_MAX - OUTAGE_PAUSE_SECONDS)
+    if comes_back:
+        folder.with_name("away").rename(folder)
+    [*_, row] = await work_until(machine, site, job, 3 * OUTAGE_PAUSE_SECONDS)
+
+    assert {(one.state, one.attempts, one.deleted) for one in waiting} == {(State.PENDING, 0, 0)}
+    assert len(waiting) > 2
+    assert not any(str(folder) in one.error for one in waiting)
+    assert (row.state, row.attempts, row.error) == (State.SUCCEEDED, 1, "")
+    assert row.kept == 2 * comes_back
+    assert files_of(made) == (set(kept) if comes_back else set())
+
+
+async def test_a_disk_of_another_catalog_that_is_gone_for_long_holds_up_no_purge(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is looked at a few times; then the purge goes on, and its job names nothing of others."""
-    pauses = (0.0, 0.0)
-    monkeypatch.setattr(referrers, "AWAY_PAUSES_SECONDS", pauses)
+    """It was waited for before; the purge goes on, and its job names nothing of others."""
+    monkeypatch.setattr(table_reading, "AWAY_PAUSES_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(outages, "OUTAGE_SECONDS_MAX", 0.0)
     machine = await site.machine()
     made = await machine.make()
     folder = await other_catalog(site, machine)
@@ -71,10 +111,11 @@ async def neighbour(machine: Machine, site: Site, namespace: str, paths: list[Pa
     return listed
 
 
-async def test_a_table_of_the_same_schema_that_cannot_be_read_is_named_by_the_job(
-    site: Site,
+async def test_a_table_of_the_same_schema_that_cannot_be_read_is_named_by_the_log_only(
+    site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever owns the schema can mend it: then the purge goes on, and keeps what is needed."""
+    """The job says that there is one. When it can be read again the purge goes on, and keeps what
+    is needed."""
     machine = await site.machine()
     made = await machine.make()
     kept = data_of(made)[:2]
@@ -90,7 +131,9 @@ async def test_a_table_of_the_same_schema_that_cannot_be_read_is_named_by_the_jo
     await machine.work()
 
     assert (before.state, before.attempts, before.deleted) == (State.PENDING, 1, 0)
-    assert str(listed) in before.error
+    assert "a table of the same schema cannot be read" in before.error
+    assert str(listed.parent) not in before.error
+    assert str(listed) in caplog.text
     row = await machine.row(job)
     assert (row.state, row.kept) == (State.SUCCEEDED, 2)
     assert files_of(made) == set(kept)

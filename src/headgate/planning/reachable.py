@@ -31,6 +31,7 @@ from headgate.limits import (
     WALK_SEEN_PATHS_MAX,
 )
 from headgate.model.json_values import check_parts
+from headgate.model.locations import index_key
 from headgate.planning.avro_columns import Columns, columns
 from headgate.planning.files import OpenFiles
 
@@ -188,26 +189,27 @@ class Walk:
         yield from _unsized(one.metadata_file for one in log if one.metadata_file != location)
 
     def every_manifest(self) -> Iterator[Listed]:
-        """Manifests of all snapshots, as lists know them; each once."""
+        """Manifests of all snapshots, as lists know them; each once, however it is written."""
         seen = Seen()
         self.listed = 0
         for one, read in _read_ahead(self._files, self.followed(self._lists())):
             with self._followed("manifest list", one.path):
                 fields = MANIFEST_PATH, MANIFEST_LENGTH, *COUNTS
                 for some in columns(read(), *fields, rows_max=MANIFESTS_LISTED_MAX):
-                    new = [found for found in _listed(some) if seen.is_new(found.path)]
+                    new = [found for found in _listed(some) if seen.is_new(_key(found.path))]
                     self.listed += sum(found.files for found in new)
                     yield from new
         for snapshot in self._table.snapshots or []:
             if snapshot.manifest_list is None:
-                yield from (Listed(path) for path in snapshot.manifests or [] if seen.is_new(path))
+                paths = snapshot.manifests or []
+                yield from (Listed(path) for path in paths if seen.is_new(_key(path)))
 
     def _lists(self) -> Iterator[Listed]:
         """The newest first: it names most of what there is."""
         seen = Seen()
         for snapshot in reversed(self._table.snapshots or []):
             path = snapshot.manifest_list
-            if path is not None and seen.is_new(path):
+            if path is not None and seen.is_new(_key(path)):
                 yield Listed(path)
 
     @contextmanager
@@ -246,6 +248,14 @@ class Seen:
             self._hashes.clear()
         self._hashes.add(key)
         return True
+
+
+def _key(path: str) -> bytes | str:
+    """The same for all spellings of a file; of what is no location, the path itself."""
+    try:
+        return index_key(path)
+    except InvalidInput:
+        return path
 
 
 def _listed(some: Columns) -> Iterator[Listed]:

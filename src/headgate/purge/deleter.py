@@ -11,7 +11,7 @@ import msgspec
 from headgate.catalog.ports import Roots
 from headgate.purge.ledger import NONE_LEFT, Count, Failed, LeftFiles
 from headgate.purge.steps import LEAVES, STEPS
-from headgate.purge.surveyor import Referrer
+from headgate.purge.surveyor import PassedOver, Referrer
 from headgate.workers.pool import WorkerPool, module
 
 WORKER = module("headgate.purge.worker")
@@ -62,6 +62,10 @@ class Progress(msgspec.Struct, frozen=True):
     """Files that the table refers to and that stay, as they are not in its own places."""
     unreferenced: LeftFiles = NONE_LEFT
     """Files in its own places that stay, as nothing refers to them."""
+    away: str = ""
+    """Nothing was done, as the storage of this table does not answer and is awaited."""
+    passed_over: list[PassedOver] = []
+    """Tables of which not all could be read, so what else they need is not known."""
 
 
 class Deleting(Protocol):
@@ -84,8 +88,8 @@ class Deleter:
         self._more = more
 
     async def run(self, task: Task, fence: Path) -> AsyncGenerator[Progress]:
-        """One stage. It ended well if no progress had failures or was stale. Close it if you stop
-        early.
+        """One stage. It ended well if no progress had failures, was stale or away. Close it if you
+        stop early.
 
         A step is not begun before you asked for more than the last progress of the step before
         it: until then, delete what was outside. Raises FileMissing if the metadata file is gone,
@@ -104,7 +108,7 @@ class Deleter:
             async with aclosing(steps) as answers:
                 async for answer in answers:
                     sums = _sum(before, msgspec.msgpack.decode(answer, type=Progress))
-                    failed = failed or bool(sums.failed) or sums.is_stale
+                    failed = failed or bool(sums.failed) or sums.is_stale or bool(sums.away)
                     yield sums
             if failed:
                 return

@@ -19,14 +19,18 @@ from headgate.planning.reachable import Found, Walk
 from headgate.purge.deleter import STILL_THERE, Progress, Task
 from headgate.purge.ledger import Failed
 from headgate.purge.leftovers import Leftovers, file_of, metadata_folders
+from headgate.purge.needed_files import NeededFiles
 from headgate.purge.removal import Hands, Kind, Means, Removal, Removed, Remover
 from headgate.purge.steps import DATA, GONE, LAST, LISTS, MANIFESTS, OLDER, ROOTS, SEEN
-from headgate.purge.surveying import StaleError, referred
+from headgate.purge.surveying import AwayError, StaleError, referred
+from headgate.purge.surveyor import PassedOver
 from headgate.purge.sweeping import Deletion
 from headgate.purge.territory import Standing, Territory
 from headgate.storage.deletions import Check
 
 LISTED_AT_ONCE = 1_000
+PASSED_OVER_MAX = 100
+"""Tables of one step that are told to the parent, for its log."""
 SEEN_MAX = 10_000
 """Files of a place that are looked at if others say that they deleted all."""
 
@@ -98,6 +102,9 @@ class Step:
         except StaleError:
             self._tell(Progress(self._name, is_stale=True))
             return
+        except AwayError as error:
+            self._tell(Progress(self._name, away=str(error)))
+            return
         walk = self._walk
         older = partial(walk.older, self._task.metadata_location)
         rest = partial(_all, walk.lists, walk.statistics, older)
@@ -139,19 +146,24 @@ class Step:
 
     def _find_needed(self) -> None:
         """Walk over the tables that refer to files of this one."""
-        task, needed = self._task, self._needed
-        for paths in referred(task.referrers, self._others):
-            self._check()
-            for path in paths:
-                folder, name = self._territory.find(path)
-                if folder.standing_of(name) is Standing.OWN:
-                    needed.add(hash((folder.key, name)))
-            if len(needed) > WALK_SEEN_PATHS_MAX:
-                raise StorageUnavailable(
-                    f"more than {WALK_SEEN_PATHS_MAX:,} files of the table are needed by others",
-                    why="so many cannot be remembered while it is purged",
-                    fix="Drop those that need them first, or cancel the job: then its files stay",
-                )
+        passed_over: list[PassedOver] = []
+        needed = NeededFiles(passed_over)
+        try:
+            for one, paths in referred(self._task.referrers, self._others, passed_over):
+                self._check()
+                needed.add(one, set(self._own_keys(paths)))
+        finally:
+            if passed_over:
+                told = passed_over[:PASSED_OVER_MAX]
+                self._tell(Progress(self._name, passed_over=told))
+        self._needed |= needed.all()
+
+    def _own_keys(self, paths: list[str]) -> Iterator[int]:
+        """Those of these files that are the table's own."""
+        for path in paths:
+            folder, name = self._territory.find(path)
+            if folder.standing_of(name) is Standing.OWN:
+                yield hash((folder.key, name))
 
     def _last(self) -> Iterator[Found]:
         """The metadata file that the walk begins with."""

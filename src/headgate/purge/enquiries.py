@@ -4,7 +4,7 @@ to read the tables of all catalogs for the first time takes as long as it takes.
 import asyncio
 from collections.abc import Sequence
 
-from headgate.errors import Overloaded, StorageUnavailable
+from headgate.errors import Overloaded, StorageAwaited, StorageUnavailable
 from headgate.kernel.records import PointerKey
 from headgate.limits import ENQUIRIES_MAX, ENQUIRY_SECONDS
 from headgate.purge.referrers import Referrers
@@ -60,11 +60,15 @@ class Enquiries:
     async def _answer(self, own: PointerKey, paths: tuple[str, ...]) -> list[str]:
         for number in range(STALE_MAX):
             is_lenient = number == STALE_MAX - 1  # nobody stops others by changing without end
-            shared = await self._referrers.elsewhere(own, paths, is_lenient=is_lenient)
+            try:
+                shared = await self._referrers.elsewhere(own, paths, is_lenient=is_lenient)
+            except StorageAwaited as error:
+                raise _not_known("a storage does not answer in which tables lie") from error
             if not shared.is_stale:
                 return shared.paths
-        raise StorageUnavailable(
-            "It is not known which files other catalogs need",
-            why=f"their tables changed {STALE_MAX} times while they were read",
-            fix="Ask again",
-        )
+        raise _not_known(f"their tables changed {STALE_MAX} times while they were read")
+
+
+def _not_known(why: str) -> StorageUnavailable:
+    what = "It is not known which files other catalogs need"
+    return StorageUnavailable(what, why=why, fix="Ask again")

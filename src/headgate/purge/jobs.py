@@ -313,6 +313,13 @@ def released(row: JobRow, now_ms: int) -> JobRow:
     )
 
 
+def awaiting(row: JobRow, why: str, now_ms: int, pause_ms: int) -> JobRow:
+    """An attempt waits for storage of other tables: it does not count, and is made again soon."""
+    return msgspec.structs.replace(
+        released(row, now_ms), error=why[:ERROR_CHARS_MAX], next_attempt_ms=now_ms + pause_ms
+    )
+
+
 def cancelled(row: JobRow | None, by: str, now_ms: int = 0) -> JobRow:
     """An operator gives a job up. Who has it at this moment stays its owner, until he notices."""
     row = row or new_row()

@@ -17,8 +17,10 @@ def file_of(name: str) -> str:
 
 def metadata_folders(territory: Territory, own: Iterable[str], known: Iterable[str]) -> set[bytes]:
     """The keys of the folders in which the server writes metadata files of a table: those of the
-    files that are `known`, and the folder `metadata` of each of its own locations."""
-    usual = (f"{place.rstrip('/')}/metadata/0" for place in own)
+    files that are `known`, each of its own locations, which may be or have been its
+    `write.metadata.path`, and the folder `metadata` in each of these."""
+    places = [place.rstrip("/") for place in own]
+    usual = [f"{place}{folder}/0" for place in places for folder in ("", "/metadata")]
     return {territory.find(path)[0].key for path in (*usual, *known)}
 
 

@@ -2,19 +2,26 @@
 
 import asyncio
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from headgate.catalog.entities import Kind, decode_entry
+from headgate.catalog.naming import place_at
 from headgate.catalog.ports import Roots
 from headgate.catalog.purging import PURGE, can_come_back, decode_job, is_job
 from headgate.catalog.stored_names import NAMES
 from headgate.catalog.walks import unhurried
 from headgate.kernel.index import HeadView
+from headgate.limits import REFERENCE_TABLE_SECONDS_MAX, REFERENCE_WAITING_SECONDS_MAX
 from headgate.model.names import Levels
+from headgate.purge.reading_budget import SchemaKey
 from headgate.purge.schemas import tables_of
 from headgate.purge.surveyor import Outside, Referrer, Surveyed
+
+Schema = int | Levels
+"""The id of a schema; of tables that are dropped and can come back, its name."""
 
 
 class Outsider(NamedTuple):
@@ -24,26 +31,39 @@ class Outsider(NamedTuple):
     outside: Outside
     again: float
     """When it is to be read once more, by the stopwatch."""
+    schema: SchemaKey
+    """That it was in when it was read."""
 
     @property
     def is_whole(self) -> bool:
         """Whether all of it could be read, or is gone for good."""
         return not self.outside.unclear
 
-    def referrer(self, *, holds_up: bool = False, is_checked: bool = True) -> Referrer:
-        """As it is asked which files it refers to."""
-        return Referrer(self.table, self.outside.digest, holds_up, holds_up or is_checked)
+    def referrer(
+        self, *, holds_up: bool = False, is_checked: bool = True, is_awaited: bool = False
+    ) -> Referrer:
+        """As it is asked which files it refers to. One of another schema has the time that it took
+        before, and some more."""
+        seconds = REFERENCE_TABLE_SECONDS_MAX
+        if not holds_up:
+            seconds = min(seconds, REFERENCE_WAITING_SECONDS_MAX + 2 * self.outside.seconds)
+        # What was not read to its end has the digest of its beginning.
+        is_checked = holds_up or (is_checked and self.is_whole)
+        digest = self.outside.digest
+        return Referrer(self.table, digest, holds_up, is_checked, seconds, is_awaited)
 
 
 class Changes(NamedTuple):
-    """Objects of the entries of tables that changed."""
+    """Objects of the entries of tables that changed, and the schemas of those that are there."""
 
     gone: AbstractSet[int] = frozenset()
-    come: AbstractSet[int] = frozenset()
+    come: Mapping[int, Schema] = {}
     recalled: AbstractSet[int] = frozenset()
     """Of those that were dropped and could come back: they did, or cannot any more."""
-    waiting: AbstractSet[int] = frozenset()
+    waiting: Mapping[int, Schema] = {}
     """Of those that are dropped now and can come back."""
+    is_whole: bool = False
+    """All tables that there are came, or are waiting."""
 
 
 class Known:
@@ -60,6 +80,12 @@ class Known:
         """Those that are not read yet."""
         self.doubted: set[int] = set()
         """Those of which not even manifests are known."""
+        self.late: set[int] = set()
+        """Those of the outsiders that are still to be read, in the background."""
+        self.schemas: dict[int, Schema] = {}
+        """The schema of each table."""
+        self.tables: Counter[Schema] = Counter()
+        """How many tables each schema has."""
         self.again = float("inf")
         """When something of it is to be read once more, by the stopwatch."""
         self.own: Roots = ()
@@ -86,25 +112,43 @@ class Known:
     def forget(self) -> None:
         """Nothing of the catalog comes back."""
         there = {*self.plain, *self.outsiders, *self.unknown}
-        self.replace(Changes(gone=there, recalled=self.waiting))
+        self.replace(Changes(gone=there, recalled=self.waiting, is_whole=True))
 
     def replace(self, changes: Changes) -> None:
         """Take over what changed."""
         waiting = {*(self.waiting - changes.recalled), *changes.waiting}
         left = {*changes.gone, *self.waiting}.difference(changes.come, waiting)
-        self.plain -= left
-        self.unknown -= left
-        self.doubted -= left
+        for known in (self.plain, self.unknown, self.doubted, self.late):
+            known.difference_update(left)
         for object in left:
             self.outsiders.pop(object, None)
         self.waiting = waiting
+        self._count(left, changes)
         for new in (changes.come, waiting):
             self.unknown.update(set(new).difference(self.plain, self.outsiders))
 
-    def learn(self, object: int, one: Outsider) -> None:
-        """Take over what a table refers to."""
+    def _count(self, left: Iterable[int], changes: Changes) -> None:
+        """Keep the schemas of tables, and their numbers of tables."""
+        come = {**changes.waiting, **changes.come}
+        if changes.is_whole:  # there may be a million
+            self.schemas, self.tables = come, Counter(come.values())
+            return
+        for object in (*left, *come):
+            schema = self.schemas.pop(object, None)
+            if schema is not None:
+                self.tables[schema] -= 1
+        self.schemas.update(come)
+        self.tables.update(come.values())
+        self.tables = +self.tables
+
+    def learn(self, object: int, one: Outsider, *, is_late: bool = False) -> None:
+        """Take over what a table refers to; `is_late`: as far as it was read."""
         self.unknown.discard(object)
-        self.doubted.discard(object)
+        if is_late:
+            self.late.add(object)
+        else:
+            self.doubted.discard(object)
+            self.late.discard(object)
         if one.outside.is_nothing and not one.outside.unread and one.is_whole:
             self.plain.add(object)
             self.outsiders.pop(object, None)
@@ -113,20 +157,20 @@ class Known:
             self.outsiders[object] = one
             self.again = min(self.again, one.again)
 
-    async def in_schema(self, schema: Levels) -> list[Outsider]:
-        """Those of one schema."""
+    async def in_schema(self, schema: Levels) -> dict[int, Outsider]:
+        """Those of one schema, by the objects of their entries."""
         if self.head is None or not self.outsiders:
-            return []
+            return {}
         if self._schema[:2] != (self.head.id, schema):
             self._schema = self.head.id, schema, await tables_of(self.head, schema)
         there = self._schema[2]
-        return [one for object, one in self.outsiders.items() if object in there]
+        return {object: one for object, one in self.outsiders.items() if object in there}
 
     def read_again(self, tables: Iterable[Surveyed]) -> None:
         """Read these once more with the next look."""
         again = set(tables)
         for object, one in self.outsiders.items() if again else ():
-            if one.table in again:
+            if one.table in again and object not in self.late:
                 self.outsiders[object] = one._replace(again=0.0)
                 self.again = 0.0
 
@@ -157,31 +201,37 @@ async def changes_between(before: HeadView, head: HeadView) -> Changes:
     names = await before.index(NAMES).difference(head.index(NAMES))
     jobs = await before.index(PURGE).difference(head.index(PURGE))
     return Changes(
-        gone=_tables(old for _, old, _ in names),
-        come=_tables(new for _, _, new in names),
+        gone=set(_tables((key, old) for key, old, _ in names)),
+        come=_tables((key, new) for key, _, new in names),
         recalled={one for key, old, _ in jobs for one in _waiting(key, old)},
-        waiting={one for key, _, new in jobs for one in _waiting(key, new)},
+        waiting=dict(one for key, _, new in jobs for one in _waiting(key, new).items()),
     )
 
 
 async def all_tables(head: HeadView) -> Changes:
     """All that there is, a chunk at a time."""
     names, jobs = head.index(NAMES).scan(), head.index(PURGE).scan()
-    return Changes(
-        come={one async for _, value in unhurried(names) for one in _tables([value])},
-        waiting={one async for entry in unhurried(jobs) for one in _waiting(*entry)},
-    )
+    come: dict[int, Schema] = {}
+    waiting: dict[int, Schema] = {}
+    async for entry in unhurried(names):
+        come.update(_tables([entry]))
+    async for key, value in unhurried(jobs):
+        waiting.update(_waiting(key, value))
+    return Changes(come=come, waiting=waiting, is_whole=True)
 
 
-def _tables(values: Iterable[bytes | None]) -> set[int]:
-    """The objects of those of these entries that are tables."""
-    entries = [decode_entry(value) for value in values if value is not None]
-    return {entry.object for entry in entries if entry.kind is Kind.TABLE}
+def _tables(entries: Iterable[tuple[bytes, bytes | None]]) -> dict[int, Schema]:
+    """The objects of those of these entries that are tables, with the ids of their schemas."""
+    decoded = [(key, decode_entry(value)) for key, value in entries if value is not None]
+    return {
+        entry.object: place_at(key).parent for key, entry in decoded if entry.kind is Kind.TABLE
+    }
 
 
-def _waiting(key: bytes, value: bytes | None) -> set[int]:
-    """The object of a table that is dropped and can come back, if this is the job of one."""
+def _waiting(key: bytes, value: bytes | None) -> dict[int, Schema]:
+    """The object of a table that is dropped and can come back, if this is the job of one, with the
+    name of its schema."""
     if value is None or not is_job(key):
-        return set()
+        return {}
     _, job = decode_job(key, value)
-    return {job.object} if can_come_back(job) else set()
+    return {job.object: job.table.namespace} if can_come_back(job) else {}

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from headgate.clock import Clock
 from headgate.errors import StorageUnavailable, TooLarge
-from headgate.limits import REFERENCE_STORE_FAILURES_MAX, REFERENCE_TABLE_SECONDS_MAX
+from headgate.limits import REFERENCE_STORE_FAILURES_MAX
 
 PAUSES_SECONDS = (0.2, 1.0)
 """Before a store that did not answer is asked again."""
@@ -28,17 +28,23 @@ class Files(Protocol):
 class PatientFiles:
     """The files of one table, read until its time is over."""
 
-    def __init__(self, files: Files, clock: Clock, pauses: Sequence[float] = ()) -> None:
+    def __init__(
+        self, files: Files, clock: Clock, seconds: float, pauses: Sequence[float] = ()
+    ) -> None:
+        """Its time of so many seconds begins now."""
         self._files = files
         self._clock = clock
-        self._until = clock.seconds() + REFERENCE_TABLE_SECONDS_MAX
+        self._seconds = seconds
+        self._until = clock.seconds() + seconds
         self._pauses = list(pauses)
         self._failures = 0
+        self.is_late = False
+        """Whether something was not read because the time was over."""
 
     def read(self, location: str) -> bytes:
         """A whole file; `TooLarge` if the time is over."""
         while True:
-            self._check_time()
+            self.check_time()
             try:
                 return self._asked(location)
             except StorageUnavailable:
@@ -56,9 +62,11 @@ class PatientFiles:
             raise StorageUnavailable("It is not read", why="its storage did not answer before")
         return self._files.read(location)
 
-    def _check_time(self) -> None:
+    def check_time(self) -> None:
+        """Raise `TooLarge` if the time is over."""
         if self._clock.seconds() > self._until:
+            self.is_late = True
             raise TooLarge(
                 "A table is too large",
-                why=f"to read what it refers to takes more than {REFERENCE_TABLE_SECONDS_MAX:g} s",
+                why=f"to read what it refers to takes more than {self._seconds:g} s",
             )

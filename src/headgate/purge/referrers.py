@@ -7,6 +7,7 @@ the tables that changed since the last one in this process, and the first one co
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -14,44 +15,40 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from headgate.catalog.entities import TableEntity
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.ports import Roots
 from headgate.catalog.purging import LiveJob
 from headgate.catalog.territories import HAVE_CATALOGS, HAVE_PLACES
-from headgate.errors import InvalidInput, ObjectNotFound
+from headgate.errors import InvalidInput, ObjectNotFound, StorageAwaited
 from headgate.kernel.index import HeadView, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import is_dropped
 from headgate.kernel.records import PointerKey
-from headgate.limits import FETCH_IDS_MAX, PATHS_PER_TURN, REFERENCE_COMMITS_MAX
-from headgate.model.locations import index_key, is_within
+from headgate.limits import PATHS_PER_TURN, REFERENCE_COMMITS_MAX
+from headgate.model.locations import index_key
+from headgate.purge.background_reading import LateTable
 from headgate.purge.holdings import Places, Store
 from headgate.purge.neighbours import Neighbours
+from headgate.purge.outages import awaited, store_of
 from headgate.purge.outsiders import Known, Outsider, all_tables, changes_between
-from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed, not_known
+from headgate.purge.reading_turns import Turns
+from headgate.purge.surveyor import PassedOver, Referrer, Shared, Surveyed, not_known
+from headgate.purge.table_reading import UNREAD_SECONDS, CatalogTables, Reading, TableReading
 
 LOOKS_MAX = 10
 """At all catalogs in a row, as something changes all the time."""
 MOMENT_SECONDS = 1.0
 """That the last of them takes: tables do not move on so soon."""
-AWAY_PAUSES_SECONDS = (0.5, 2.0)
-"""Before tables are read once more whose storage did not answer."""
-UNREAD_SECONDS = 60.0
-"""Then what was gone or damaged is looked for again: somebody may have restored it."""
-UNCLEAR_SECONDS = 3_600.0
-"""The same for what cannot be read at all: it may take minutes, and holds up those who wait. A
-purge in the table's own schema reads it at once."""
+NEAR_LOOKS_MAX = 3
+"""At the tables of a schema, as they change while they are waited for."""
+PASSED_OVER_KNOWN_MAX = 10_000
+"""Tables of which it was told that a purge passed them over."""
 
 logger = logging.getLogger(__name__)
 
 
-class Surveying(Protocol):
+class Surveying(Reading, Protocol):
     """Reads what tables refer to; see `Surveyor`. What leads there is read below the roots."""
-
-    async def survey(self, tables: Sequence[Surveyed], roots: Roots) -> list[Outside]:
-        """What each of these tables refers to outside of its places."""
-        ...
 
     async def shared(
         self, referrers: Sequence[Referrer], roots: Roots, paths: Sequence[str]
@@ -77,11 +74,23 @@ class Referrers:
     """The tables of all catalogs that refer to files outside of their places."""
 
     def __init__(
-        self, kernel: Kernel, surveyor: Surveying, *, across_catalogs: bool = True
+        self,
+        kernel: Kernel,
+        surveyor: Surveying,
+        background: Reading | None = None,
+        *,
+        across_catalogs: bool = True,
     ) -> None:
-        """Without `across_catalogs` nobody refers to files of another catalog."""
+        """`background` reads tables that purges do not wait for. Without `across_catalogs` no table
+        refers to files of another catalog."""
         self._kernel = kernel
         self._surveyor = surveyor
+        self._reading = TableReading(
+            kernel, surveyor, background or surveyor, lambda: (self._known, self._places)
+        )
+        self._tables: Counter[str] = Counter()
+        """How many tables each metalake has, as far as they are known."""
+        self._told: set[PassedOver] = set()
         self._across_catalogs = across_catalogs
         self._neighbours = Neighbours(kernel)
         self._known: dict[PointerKey, Known] = {}
@@ -94,19 +103,16 @@ class Referrers:
         """Those that may refer to files in the places of a dropped table. `anew` reads what could
         not be read, however short ago that was; who asks meanwhile takes that over.
 
-        StorageUnavailable if a table of its schema cannot be read. What cannot be read of others
-        is passed over: no tenant holds up another. `is_lenient`: nor by changing all the time.
+        StorageUnavailable if a table of its schema cannot be read, and StorageAwaited while a store
+        does not answer that did a short time ago. What else cannot be read of other schemas is
+        passed over: no tenant holds up another. `is_lenient`: nor by changing all the time.
         """
         places = tuple(map(index_key, live.job.reserved))
         if anew:
-            self._read_again(live, await self._in_schema(live))
-        found, known = await self._outsiders(live.head, anew=anew)
-        near = await self._near(live)
-        tables = tuple(
-            one.referrer(holds_up=one.table in near, is_checked=not is_lenient)
-            for one in found
-            if one.outside.touches(places)
-        )
+            self._read_again(live, (await self._in_schema(live)).values())
+        found, known, near = await self._with_near(live, anew=anew)
+        touching = [one for one in found if one.outside.touches(places)]
+        tables = tuple(self._referrers(touching, near, is_lenient=is_lenient))
         roots = known.with_those_of(one.table for one in tables) if tables else ()
         return Referring(tables, roots, is_lenient)
 
@@ -114,23 +120,54 @@ class Referrers:
         self, live: LiveJob, paths: Sequence[str], *, is_lenient: bool = False
     ) -> Shared:
         """Those of these files of a dropped table, outside of its places, that others refer to."""
-        found, places = await self._outsiders(live.head)
-        near = await self._near(live)
+        found, places, near = await self._with_near(live)
         return await self._shared(found, places, paths, near, is_lenient=is_lenient)
 
-    async def _near(self, live: LiveJob) -> set[Surveyed]:
-        """The tables of the schema of a dropped one that refer to something outside;
-        StorageUnavailable if it is not known to what."""
-        found = await self._in_schema(live)
-        for one in found:
-            if not one.is_whole:
-                self._read_again(live, found)
-                raise not_known(one.table, one.outside.unclear)
-        return {one.table for one in found}
+    def report(self, passed_over: Iterable[PassedOver]) -> None:
+        """Tell the operator once of tables of which a child could not read all."""
+        for one in passed_over:
+            if one not in self._told:
+                if len(self._told) >= PASSED_OVER_KNOWN_MAX:
+                    self._told.clear()
+                self._told.add(one)
+                text = "a purge could not read all of the table of %s: %s"
+                logger.warning(text, one.table, one.why)
 
-    async def _in_schema(self, live: LiveJob) -> list[Outsider]:
+    def awaited(self, table: str) -> StorageAwaited:
+        """The error of a purge whose child could not read a table, given by its metadata file, as
+        its storage did not answer."""
+        self._reading.outages.failed(store_of(table))
+        return awaited()
+
+    async def close(self) -> None:
+        """Stop reading in the background."""
+        await self._reading.background.close()
+
+    async def _with_near(
+        self, live: LiveJob, *, anew: bool = False
+    ) -> tuple[list[Outsider], Places, AbstractSet[Surveyed]]:
+        """All tables that count for a dropped one, the places of all catalogs, and which of the
+        tables are of its schema: these are waited for, however long they take.
+
+        StorageUnavailable if it is not known what one of them refers to.
+        """
+        for number in range(NEAR_LOOKS_MAX):
+            found, places = await self._outsiders(live.head, anew=anew and not number)
+            near = await self._in_schema(live)
+            known = self._known.get(live.head)
+            late = set(near) & known.late if known else set()
+            if not late:
+                break
+            await self._reading.background.wait(LateTable(live.head, object) for object in late)
+        if not all(one.is_whole for one in near.values()):
+            self._read_again(live, near.values())
+            raise not_known()
+        return found, places, {one.table for one in near.values()}
+
+    async def _in_schema(self, live: LiveJob) -> dict[int, Outsider]:
+        """The tables of the schema of a dropped one that refer to something outside."""
         known = self._known.get(live.head)
-        return [] if known is None else await known.in_schema(live.job.table.namespace)
+        return {} if known is None else await known.in_schema(live.job.table.namespace)
 
     def _read_again(self, live: LiveJob, tables: Iterable[Outsider]) -> None:
         """Let the next look read those of these tables that could not be read."""
@@ -172,18 +209,36 @@ class Referrers:
         for start in range(0, len(paths) if others else 0, PATHS_PER_TURN):
             folders.update(map(_folder_of, paths[start : start + PATHS_PER_TURN]))
             await asyncio.sleep(0)  # others have their turn
-        found = [
-            one.referrer(holds_up=one.table in near, is_checked=not is_lenient)
-            for one in others
-            if one.outside.lies_in(folders)
-        ]
+        there = [one for one in others if one.outside.lies_in(folders)]
+        found = self._referrers(there, near, is_lenient=is_lenient)
         if not found:
             return Shared()
         roots = places.with_those_of(one.table for one in found)
         shared = await self._surveyor.shared(found, roots, paths)
+        self.report(shared.passed_over)
+        if shared.away:
+            raise self.awaited(shared.away)
+        if shared.is_held_up:
+            raise not_known()
         if shared.is_stale:
             self.doubt(found)
         return shared
+
+    def _referrers(
+        self, tables: Iterable[Outsider], near: AbstractSet[Surveyed], *, is_lenient: bool
+    ) -> list[Referrer]:
+        """Tables as a child is asked about them. Those of other schemas share a time, so the quick
+        ones of each schema come first, and schemas take turns."""
+        is_awaited = self._reading.outages.is_waited_for
+        quick_first = sorted(tables, key=lambda one: one.outside.seconds)
+        return [
+            one.referrer(
+                holds_up=one.table in near,
+                is_checked=not is_lenient,
+                is_awaited=is_awaited(store_of(one.table.metadata_location)),
+            )
+            for one in Turns((one.schema, one) for one in quick_first)
+        ]
 
     async def _outsiders(
         self, own: PointerKey, *, besides: bool = False, anew: bool = False
@@ -232,6 +287,9 @@ class Referrers:
         if places != self._placed:
             self._placed, self._places = places, Places(places)
         self._known = {key: self._known.get(key) or Known() for key in heads}
+        self._tables = Counter()
+        for key, known in self._known.items():
+            self._tables[key.realm] += len(known.schemas)
         return Store(heads, self._known, self._places)
 
     async def _learn_live(self, key: PointerKey, store: Store, now: float) -> None:
@@ -254,8 +312,11 @@ class Referrers:
                 head = await self._head(key)
                 try:
                     known.forget_unread(own, places.roots, now)
+                    self._tables[key.realm] -= len(known.schemas)
                     await self._compare(known, head)
-                    gaps = await self._read(known, head, places)
+                    self._tables[key.realm] += len(known.schemas)
+                    tables = CatalogTables(key, known, self._tables[key.realm])
+                    gaps = await self._reading.read(tables, head, places)
                 except ObjectNotFound:  # of a state that is not the present one any more
                     if (await self._head(key)).id == head.id:
                         raise
@@ -286,79 +347,9 @@ class Referrers:
         if changes is None:
             changes = await all_tables(head)
             there = {*known.plain, *known.outsiders, *known.unknown}
-            changes = changes._replace(gone=there - changes.come, recalled=known.waiting)
+            changes = changes._replace(gone=there - changes.come.keys(), recalled=known.waiting)
         known.replace(changes)
         known.head = head
-
-    async def _read(self, known: Known, head: HeadView, places: Places) -> set[str]:
-        """Read the tables that are not known; those of their files that are gone or damaged."""
-        gaps: set[str] = set()
-        objects = list(known.unknown)  # in no order: a million would hold up the loop
-        for start in range(0, len(objects), FETCH_IDS_MAX):
-            some = objects[start : start + FETCH_IDS_MAX]
-            entities = await self._entities(head, some)
-            asked = [
-                _surveyed(one, known.own, is_doubted=object in known.doubted)
-                for object, one in zip(some, entities, strict=True)
-            ]
-            began = self._kernel.clock.seconds()
-            found = await self._surveyed(entities, asked, places.with_those_of(asked))
-            ended = self._kernel.clock.seconds()
-            for object, (table, outside) in zip(some, found, strict=True):
-                gaps.update(outside.unread)
-                is_whole = not (outside.unread or outside.unclear)
-                if not is_whole and object not in known.outsiders:
-                    _complain(table, outside)
-                until = float("inf") if is_whole else _again(outside, began, ended)
-                sure = msgspec.structs.replace(table, is_doubted=False)
-                known.learn(object, Outsider(sure, outside, until))
-        return gaps
-
-    async def _surveyed(
-        self, entities: Sequence[TableEntity], asked: Sequence[Surveyed], roots: Roots
-    ) -> list[tuple[Surveyed, Outside]]:
-        """Tables, with what they refer to. Where the database has what a metadata file said,
-        clients are served from there: it counts also if the file is gone or damaged."""
-        found = list(zip(asked, await self._patiently(asked, roots), strict=True))
-        told: dict[int, Surveyed] = {}
-        for number, (table, outside) in enumerate(found):
-            known = entities[number].metadata
-            if known and table.metadata_location in outside.unread:
-                told[number] = msgspec.structs.replace(table, metadata=known)
-        if told:
-            anew = await self._surveyor.survey([*told.values()], roots)
-            for number, outside in zip(told, anew, strict=True):
-                found[number] = told[number], outside
-        return found
-
-    async def _patiently(self, asked: Sequence[Surveyed], roots: Roots) -> list[Outside]:
-        """What these tables refer to. A storage that does not answer is asked a few times: after
-        that, what cannot be read there is passed over."""
-        found = await self._surveyor.survey(asked, roots)
-        for pause in AWAY_PAUSES_SECONDS:
-            away = [number for number, one in enumerate(found) if one.is_away]
-            if not away:
-                break
-            await self._kernel.clock.sleep(pause)
-            anew = await self._surveyor.survey([asked[number] for number in away], roots)
-            for number, outside in zip(away, anew, strict=True):
-                found[number] = outside
-        return found
-
-    async def _entities(self, head: HeadView, objects: Sequence[int]) -> list[TableEntity]:
-        """What these tables are; nothing is pushed out of the cache for what nobody else asks."""
-        store = self._kernel.store
-        uncached = [object for object in objects if store.find(head.realm, object) is None]
-        entities = await head.get_all(objects, TableEntity)
-        store.forget(head.realm, uncached)
-        return entities
-
-
-def _surveyed(table: TableEntity, own: Roots, *, is_doubted: bool) -> Surveyed:
-    """A table that is to be read, of a catalog that has these places."""
-    held = tuple(one for one in table.reserved if any(is_within(one, root) for root in own))
-    lost = tuple(one for one in table.reserved if one not in held)
-    return Surveyed(table.metadata_location, held, is_doubted, lost=lost)
 
 
 def _folder_of(path: str) -> bytes:
@@ -366,29 +357,3 @@ def _folder_of(path: str) -> bytes:
         return index_key(path.rstrip("/").rpartition("/")[0])
     except InvalidInput:  # no location at all: nothing of ours
         return b""
-
-
-def _again(outside: Outside, began: float, ended: float) -> float:
-    """When a table is read once more, of which not all is known: what is missing may be back since
-    its reading began; what cannot be read took its time, and holds up nobody."""
-    if not outside.unclear:
-        return began + UNREAD_SECONDS
-    return ended + (2 * UNREAD_SECONDS if outside.is_away else UNCLEAR_SECONDS)
-
-
-def _complain(table: Surveyed, outside: Outside) -> None:
-    """Tell the operator, and nobody else: the table may be of any tenant."""
-    if outside.unclear:
-        logger.warning(
-            "it is not known which files the table of %s refers to: %s; purges of its own schema"
-            " wait for it, those of others do not",
-            table.metadata_location,
-            outside.unclear,
-        )
-        return
-    logger.warning(
-        "the table of %s leads to files that are gone or damaged, such as %s: what these lead to"
-        " nobody can read, so purges of other tables do not look for it",
-        table.metadata_location,
-        outside.unread[0],
-    )

@@ -9,8 +9,9 @@ from typing import Protocol
 from headgate.catalog.events import EventBus, PurgeCompleted, PurgeFailed, PurgeStarted, facts_of
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.purging import LiveJob, begin_job
-from headgate.errors import HeadgateError, LeaseLost, Unavailable
+from headgate.errors import HeadgateError, LeaseLost, StorageAwaited, Unavailable
 from headgate.kernel.draft import Draft
+from headgate.limits import OUTAGE_PAUSE_SECONDS
 from headgate.purge.claims import Lease
 from headgate.purge.commits import commit
 from headgate.purge.fence import Fence, new_fence
@@ -19,6 +20,7 @@ from headgate.purge.job_states import ENDED, State
 from headgate.purge.jobs import (
     JobRow,
     JobTerms,
+    awaiting,
     given_up,
     is_deadly,
     postponed,
@@ -97,6 +99,8 @@ class Runner:
         except asyncio.CancelledError:
             await self._release(attempt)
             raise
+        except StorageAwaited as error:
+            return await self._wait(attempt, error)
         except Exception as error:  # noqa: BLE001  whatever it is, it is tried again
             return await self._postpone(attempt, error)
         return await self._succeed(attempt)
@@ -182,6 +186,17 @@ class Runner:
         if row.state == State.DEAD_LETTER:
             facts = facts_of(lease.live, now_ms)
             self._events.publish(PurgeFailed(reason=row.error, attempts=row.attempts, **facts))
+        return row
+
+    async def _wait(self, attempt: Attempt, error: StorageAwaited) -> JobRow:
+        """Try again soon, however often: what is waited for has an end."""
+        lease, now_ms = attempt.lease, self._now_ms()
+        row = awaiting(attempt.row(now_ms), str(error), now_ms, int(OUTAGE_PAUSE_SECONDS * _MS))
+        logger.info("job %d waits: %s", lease.live.id, error)
+        try:
+            await lease.end(row)
+        except LeaseLost:
+            return await self._lost(attempt)
         return row
 
     async def _release(self, attempt: Attempt) -> None:

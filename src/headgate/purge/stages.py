@@ -29,6 +29,7 @@ from headgate.purge.ledger import NONE_LEFT, Failed
 from headgate.purge.queue import Queue
 from headgate.purge.referrers import NOBODY, Referrers, Referring, Surveying
 from headgate.purge.steps import LEAVES, ROOTS
+from headgate.purge.table_reading import Reading
 
 GROUND_SECONDS = 5.0
 """Between looks whether places belong to others by now, or others refer to files there."""
@@ -55,6 +56,8 @@ class Children(NamedTuple):
 
     deleter: Deleting
     surveyor: Surveying
+    background: Reading | None = None
+    """Reads tables that purges do not wait for; the surveyor does if there is none."""
 
 
 class Ground(NamedTuple):
@@ -150,7 +153,12 @@ class Stages:
         self.queue = queue
         self._storage = storage
         self.deleter = children.deleter
-        self.referrers = Referrers(kernel, children.surveyor, across_catalogs=terms.across_catalogs)
+        self.referrers = Referrers(
+            kernel,
+            children.surveyor,
+            children.background,
+            across_catalogs=terms.across_catalogs,
+        )
         self.terms = terms
 
     def with_deleter(self, deleter: Deleting) -> "Stages":
@@ -240,6 +248,9 @@ class Stages:
         left = NONE_LEFT, NONE_LEFT
         async with aclosing(self.deleter.run(task, fence)) as steps:
             async for progress in steps:
+                self.referrers.report(progress.passed_over)
+                if progress.away:
+                    raise self.referrers.awaited(progress.away)
                 if progress.is_stale:
                     self.referrers.doubt(ground.referring.tables)
                     raise _StaleError

@@ -25,6 +25,7 @@ from headgate.errors import (
 from headgate.limits import (
     REFERENCE_MANIFESTS_KNOWN_MAX,
     REFERENCE_NOTED_CHARS_MAX,
+    REFERENCE_TABLE_SECONDS_MAX,
     REFERENCE_UNREAD_MAX,
     WALK_SEEN_PATHS_MAX,
 )
@@ -33,7 +34,8 @@ from headgate.purge import gaps
 from headgate.purge.folders import Folders
 from headgate.purge.gaps import Gaps
 from headgate.purge.patience import PAUSES_SECONDS, Files, PatientFiles
-from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed, not_known
+from headgate.purge.reading_budget import allowance
+from headgate.purge.surveyor import Outside, PassedOver, Referrer, Shared, Surveyed, not_known
 from headgate.purge.territory import Standing, Territory
 
 
@@ -52,16 +54,27 @@ class StaleError(Exception):
     """A table does not refer to what it was said to."""
 
 
+class AwayError(Exception):
+    """The storage of a table that is awaited does not answer; its metadata file is the argument."""
+
+
 class Survey:
     """A look at all that a table refers to."""
 
-    def __init__(self, table: Surveyed, files: Files, pauses: Sequence[float] = ()) -> None:
+    def __init__(
+        self,
+        table: Surveyed,
+        files: Files,
+        seconds: float = REFERENCE_TABLE_SECONDS_MAX,
+        pauses: Sequence[float] = (),
+    ) -> None:
+        """Its time of so many seconds begins now."""
         self._table = table
         self._location = table.metadata_location
         self._metadata = table.metadata
         self._own = table.own
         self._territory = Territory(None, table.own, ())
-        self._files = PatientFiles(files, SystemClock(), pauses)
+        self._files = PatientFiles(files, SystemClock(), seconds, pauses)
         self._folders = Folders()
         self._noted_files: set[str] = set()
         """Files outside that metadata and lists name, whether they are there or not."""
@@ -75,7 +88,7 @@ class Survey:
         self._unread: list[Unread] = []
         self.unclear = ""
         """Why there may be more than was found."""
-        self._is_away = False
+        self.is_away = False
         self._is_doubted = table.is_doubted
         self._is_repeated = False
 
@@ -92,17 +105,24 @@ class Survey:
         return outside
 
     def again(self, referrer: Referrer) -> Iterator[list[str]]:
-        """The files outside, some at a time; StaleError if they are not as they were, and
-        StorageUnavailable if not all can be read, unless that is not to hold anybody up."""
+        """The files outside, some at a time, as far as they can be read; StaleError if they are not
+        as they were."""
         self._is_repeated = True
         yield from self._paths()
         if self.unclear:
-            if referrer.holds_up:
-                raise not_known(self._table, self.unclear)
-        elif referrer.is_checked and self._outside().digest != referrer.digest:
+            return
+        if referrer.is_checked and self._outside().digest != referrer.digest:
             raise StaleError
 
     def _paths(self) -> Iterator[list[str]]:
+        """All files outside, until the time is over."""
+        try:
+            yield from self._all_paths()
+        except TooLarge as error:
+            self._doubt(f"{error}", is_away=False)
+            self._unread.append(Unread(self._location, f"{error}", only_here=True))
+
+    def _all_paths(self) -> Iterator[list[str]]:
         yield self._noted([self._location])
         walk = self._begun()
         if walk is None:
@@ -111,6 +131,7 @@ class Survey:
             for found in kind():
                 yield self._noted(found.paths)
         for manifest, found in walk.content(self._leaves_out):
+            self._files.check_time()  # one manifest may take long, and is not read at once
             paths, folders = self._sorted(found.paths)
             if paths:
                 self._leading.add(manifest)
@@ -176,7 +197,7 @@ class Survey:
 
     def _doubt(self, why: str, *, is_away: bool) -> None:
         self.unclear = self.unclear or why
-        self._is_away = self._is_away or is_away
+        self.is_away = self.is_away or is_away
 
     def _noted(self, paths: Sequence[str]) -> list[str]:
         """Those of these files that are outside."""
@@ -213,33 +234,57 @@ class Survey:
             digest=digest.digest(),
             unread=tuple(unread[:REFERENCE_UNREAD_MAX]),
             unclear=self.unclear,
-            is_away=self._is_away,
+            is_away=self.is_away,
+            is_late=self._files.is_late,
         )
 
 
-def survey(table: Surveyed, files: SurveyedFiles) -> Outside:
-    """What a table refers to outside of its own places. Whatever is wrong with it is said of it,
-    and of no other table."""
+def survey(
+    table: Surveyed, files: SurveyedFiles, seconds: float = REFERENCE_TABLE_SECONDS_MAX
+) -> Outside:
+    """What a table refers to outside of its own places, read in so many seconds. Whatever is wrong
+    with it is said of it, and of no other table."""
     try:
-        return gaps.as_before(table, files) or Survey(table, files).run()
+        return gaps.as_before(table, files) or Survey(table, files, seconds).run()
     except Exception as error:  # noqa: BLE001  whatever it is, others are looked at
         why = f"{type(error).__name__}: {error}"
         return Outside(unread=(table.metadata_location,), unclear=why)
 
 
-def referred(referrers: Sequence[Referrer], files: Files) -> Iterator[list[str]]:
-    """The files that these tables refer to outside of their places, some at a time; StaleError if a
-    table does not refer to what it was said to."""
-    yield from _walked(referrers, _begun(referrers, files))
+def referred(
+    referrers: Sequence[Referrer], files: Files, passed_over: list[PassedOver]
+) -> Iterator[tuple[Referrer, list[str]]]:
+    """The files that these tables refer to outside of their places, table by table, some at a time;
+    StaleError if a table does not refer to what it was said to, AwayError if it is awaited.
 
-
-def _begun(referrers: Iterable[Referrer], files: Files) -> list[Survey]:
-    return [Survey(one.table, files, PAUSES_SECONDS) for one in referrers]
-
-
-def _walked(referrers: Iterable[Referrer], surveys: Iterable[Survey]) -> Iterator[list[str]]:
-    for one, survey in zip(referrers, surveys, strict=True):
-        yield from survey.again(one)
+    A table of which not all can be read is added to `passed_over`; StorageUnavailable if it is of
+    the same schema. All tables of other schemas together have the time of the slowest table, or as
+    much as so many tables are allowed; those behind protect only what could be read of them.
+    """
+    clock = SystemClock()
+    far = sum(not one.holds_up for one in referrers)
+    left = max(REFERENCE_TABLE_SECONDS_MAX, allowance(far))
+    for one in referrers:
+        began = clock.seconds()
+        seconds = one.seconds if one.holds_up else min(one.seconds, left)
+        unclear = ""
+        try:
+            survey = Survey(one.table, files, seconds, PAUSES_SECONDS)
+            for paths in survey.again(one):
+                yield one, paths
+            unclear = survey.unclear
+            if survey.is_away and one.is_awaited:
+                raise AwayError(one.table.metadata_location)
+        except (StaleError, AwayError):
+            raise
+        except Exception as error:  # noqa: BLE001  whatever it is, it is said of this table
+            unclear = f"{type(error).__name__}: {error}"
+        if unclear:
+            passed_over.append(PassedOver(one.table.metadata_location, unclear))
+        if unclear and one.holds_up:
+            raise not_known()
+        if not one.holds_up:
+            left -= clock.seconds() - began
 
 
 def shared_by(referrers: Sequence[Referrer], files: Files, wanted: Iterable[str]) -> Shared:
@@ -250,15 +295,19 @@ def shared_by(referrers: Sequence[Referrer], files: Files, wanted: Iterable[str]
         asked.setdefault(_key(territory, path), []).append(path)
     who = tuple(referrers)
     known = _referred.get(who)
-    surveys = _begun(referrers, files)
+    passed_over: list[PassedOver] = []
     try:
-        walk = _walked(referrers, surveys)
+        walk = (paths for _, paths in referred(referrers, files, passed_over))
         found = _find(walk, territory, asked, who) if known is None else known & asked.keys()
     except StaleError:
         return Shared(is_stale=True)
-    if any(one.unclear for one in surveys):  # it may be clear the next time
+    except AwayError as error:
+        return Shared(away=str(error))
+    except StorageUnavailable:
+        return Shared(is_held_up=True, passed_over=passed_over)
+    if passed_over:  # it may be clear the next time
         _referred.pop(who, None)
-    return Shared([path for key in found for path in asked[key]])
+    return Shared([path for key in found for path in asked[key]], passed_over=passed_over)
 
 
 def _find(

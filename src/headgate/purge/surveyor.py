@@ -11,6 +11,7 @@ import msgspec
 
 from headgate.catalog.ports import Roots
 from headgate.errors import StorageUnavailable, WorkerEnded
+from headgate.limits import REFERENCE_TABLE_SECONDS_MAX, REFERENCE_WAITING_SECONDS_MAX
 from headgate.purge.folders import parent_of
 from headgate.workers.pool import WorkerPool
 
@@ -45,6 +46,10 @@ class Outside(msgspec.Struct, frozen=True, array_like=True):
     """Why there may be more: something cannot be read here that others can read."""
     is_away: bool = False
     """It is storage that did not answer."""
+    is_late: bool = False
+    """The time was over in which it was to be read: with more of it there may be more."""
+    seconds: float = 0.0
+    """That reading it took."""
 
     @property
     def is_nothing(self) -> bool:
@@ -78,6 +83,17 @@ class Referrer(msgspec.Struct, frozen=True, array_like=True):
     """It is of the same schema: nothing is deleted while not all of it can be read."""
     is_checked: bool = True
     """Nothing is deleted either if it is not as it was."""
+    seconds: float = REFERENCE_TABLE_SECONDS_MAX
+    """That it may take to be read once more."""
+    is_awaited: bool = False
+    """Nothing is deleted either while its storage does not answer."""
+
+
+class PassedOver(msgspec.Struct, frozen=True, array_like=True):
+    """A table of which not all could be read; only for the log of the operator."""
+
+    table: str
+    why: str
 
 
 class Shared(msgspec.Struct, frozen=True, array_like=True):
@@ -86,15 +102,21 @@ class Shared(msgspec.Struct, frozen=True, array_like=True):
     paths: list[str] = []
     is_stale: bool = False
     """A referrer is not any more what it was."""
+    is_held_up: bool = False
+    """A table of the same schema cannot be read, so it is not known."""
+    away: str = ""
+    """A table that is awaited and whose storage does not answer, so it is not known."""
+    passed_over: list[PassedOver] = []
 
 
-def not_known(table: Surveyed, why: str) -> StorageUnavailable:
-    """What to say if it is not known what a table refers to. It names the table, so it is only for
-    those who know of it."""
+def not_known() -> StorageUnavailable:
+    """The error of a purge while it is not known what a table of its schema refers to. The table is
+    named in the log of the operator only: a caller that sees the job may not know of the table."""
     return StorageUnavailable(
-        f"it is not known which files {table.metadata_location} refers to",
-        why=why,
-        fix="Make its storage readable, or drop that table; files it may need are not deleted",
+        "a table of the same schema cannot be read",
+        why="it may need files of this one, so nothing is deleted",
+        fix="Load the tables of the schema to find it, or look into the server's log, which names"
+        " it; then make its files readable, or drop it",
     )
 
 
@@ -106,20 +128,23 @@ class Surveyor:
         self._pool = pool
         self._files_below = files_below
 
-    async def survey(self, tables: Sequence[Surveyed], roots: Roots) -> list[Outside]:
-        """What each of these tables refers to outside. All that leads there is read below the
-        roots. What is gone or damaged leads to nothing; what cannot be read is unclear. A table
-        over which the child ends is unclear too, and no other is."""
-        asked = msgspec.msgpack.encode(tables)
+    async def survey(
+        self, tables: Sequence[Surveyed], roots: Roots, seconds: float = REFERENCE_TABLE_SECONDS_MAX
+    ) -> list[Outside]:
+        """What each of these tables refers to outside, read in so many seconds each. All that leads
+        there is read below the roots. What is gone or damaged leads to nothing; what cannot be read
+        is unclear. A table over which the child ends is unclear too, and no other is."""
+        asked = msgspec.msgpack.encode(tables), msgspec.msgpack.encode(seconds)
         try:
-            answers = self._asked("survey", roots, asked)
+            answers = self._asked("survey", roots, *asked)
             return [msgspec.msgpack.decode(answer, type=Outside) async for answer in answers]
         except WorkerEnded as error:
             if len(tables) == 1:
-                return [Outside(unread=(tables[0].metadata_location,), unclear=error.why)]
+                unread, took = (tables[0].metadata_location,), REFERENCE_WAITING_SECONDS_MAX
+                return [Outside(unread=unread, unclear=error.why, seconds=took)]
         middle = len(tables) // 2
         parts = tables[:middle], tables[middle:]
-        return [found for part in parts for found in await self.survey(part, roots)]
+        return [found for part in parts for found in await self.survey(part, roots, seconds)]
 
     async def shared(
         self, referrers: Sequence[Referrer], roots: Roots, paths: Sequence[str]

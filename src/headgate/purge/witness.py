@@ -29,13 +29,19 @@ class Witnessed:
         try:
             async with aclosing(self._deleter.run(task, fence)) as steps:
                 async for last in steps:
-                    is_well = is_well and not (last.failed or last.is_stale)
+                    is_well = is_well and not (last.failed or last.is_stale or last.away)
                     yield last
         except FileMissing as error:  # that may not be so
             missing.append(error)
         for seen in await self._seen(task, fence, missing) if is_well else ():
             yield msgspec.structs.replace(
-                last, phase=seen.phase, failed=seen.failed, outside=[], is_stale=seen.is_stale
+                last,
+                phase=seen.phase,
+                failed=seen.failed,
+                outside=[],
+                is_stale=seen.is_stale,
+                away=seen.away,
+                passed_over=seen.passed_over,
             )
 
     async def _seen(self, task: Task, fence: Path, missing: list[FileMissing]) -> list[Progress]:

@@ -22,7 +22,7 @@ from headgate.purge.removal import Hands, Removal
 from headgate.purge.sizing import has_files, sizes
 from headgate.purge.surveying import SurveyedFiles, shared_by
 from headgate.purge.surveying import survey as look
-from headgate.purge.surveyor import Referrer, Surveyed
+from headgate.purge.surveyor import Outside, Referrer, Surveyed
 from headgate.storage.deletions import Check
 from headgate.workers.allowance import Allowance
 from headgate.workers.priority import step_back
@@ -121,16 +121,24 @@ def _heard(last: Progress, waiting: "Queue[Progress | Exception | None]") -> Ite
         if isinstance(news, Exception):
             raise news
         yield news
-        last = msgspec.structs.replace(news, failed=[], outside=[])
+        last = msgspec.structs.replace(news, failed=[], outside=[], away="", passed_over=[])
 
 
-def survey(factory: bytes, asked: bytes) -> Iterator[bytes]:
-    """What each of some tables refers to outside of its places, in their order."""
+def survey(factory: bytes, asked: bytes, seconds: bytes) -> Iterator[bytes]:
+    """What each of some tables refers to outside of its places, in their order; each is read for so
+    many seconds at most."""
     files = cast("SurveyedFiles", open_files(factory))
     tables = msgspec.msgpack.decode(asked, type=list[Surveyed])
+    most, clock = msgspec.msgpack.decode(seconds, type=float), SystemClock()
+
+    def timed(table: Surveyed) -> Outside:
+        began = clock.seconds()
+        found = look(table, files, most)
+        return msgspec.structs.replace(found, seconds=clock.seconds() - began)
+
     threads = ThreadPoolExecutor(PLANNING_READS_AHEAD, initializer=step_back)
     try:
-        for found in [threads.submit(look, table, files) for table in tables]:
+        for found in [threads.submit(timed, table) for table in tables]:
             yield from _alive(found)
             yield msgspec.msgpack.encode(found.result())
     finally:

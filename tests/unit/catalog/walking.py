@@ -83,7 +83,9 @@ class WalkingDeleter:
 class Unrelated:
     """Reads what tables refer to, as `Surveyor` does: nothing outside of their places."""
 
-    async def survey(self, tables: Sequence[Surveyed], _roots: Roots) -> list[Outside]:
+    async def survey(
+        self, tables: Sequence[Surveyed], _roots: Roots, _seconds: float = 0.0
+    ) -> list[Outside]:
         return [Outside() for _ in tables]
 
     async def shared(

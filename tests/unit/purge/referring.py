@@ -1,6 +1,9 @@
 """Tables that refer to files of others, as a test says, and what is read to know it."""
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
 
 from headgate.catalog.openings import Opened
 from headgate.catalog.ports import Roots
@@ -10,6 +13,7 @@ from headgate.model.locations import index_key
 from headgate.model.names import Identifier
 from headgate.purge.referrers import Referrers
 from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
+from headgate.testing.manual_clock import ManualClock
 from tests.unit.catalog.lakes import METALAKE, Node
 
 PLACE = "file:///purged/t"
@@ -24,19 +28,32 @@ class Surveyor:
         self.roots: list[Roots] = []
         """Below which they were read."""
         self.outside: dict[str, Outside] = {}
+        self.seconds: dict[str, float] = {}
+        """That reading some of the tables takes, by the clock of a test."""
+        self.clock: ManualClock | None = None
         self.is_down = False
         self.while_read: Callable[[], Awaitable[None]] | None = None
 
-    async def survey(self, tables: Sequence[Surveyed], roots: Roots) -> list[Outside]:
+    async def survey(
+        self, tables: Sequence[Surveyed], roots: Roots, seconds: float = math.inf
+    ) -> list[Outside]:
         if self.is_down:
             raise StorageUnavailable("it is down")
         names = [name_of(table) for table in tables]
         self.asked += names
         self.roots.append(roots)
-        found = [self.outside.get(name, Outside()) for name in names]
+        found = [self._read(name, seconds) for name in names]
         if self.while_read is not None:
             await self.while_read()
         return found
+
+    def _read(self, name: str, seconds: float) -> Outside:
+        outside, took = self.outside.get(name, Outside()), self.seconds.get(name, 0.0)
+        if self.clock is not None:
+            self.clock.advance(1_000 * min(took, seconds))
+        if took > seconds:
+            return Outside(unclear="it takes long", is_late=True, seconds=seconds)
+        return msgspec.structs.replace(outside, seconds=took)
 
     async def shared(
         self, referrers: Sequence[Referrer], roots: Roots, paths: Sequence[str]

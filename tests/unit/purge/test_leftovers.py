@@ -90,6 +90,23 @@ def test_the_folder_of_the_metadata_file_is_one_for_metadata(tmp_path: Path) -> 
     assert outcome.failed == []
 
 
+def test_a_former_path_of_metadata_is_looked_at(tmp_path: Path) -> None:
+    """The table holds it still, and no metadata file in it is known any more; what was not written
+    by the server stays there too."""
+    table = DroppedTable(tmp_path).with_everything()
+    former = tmp_path / "former"
+    strays = [former / name for name in (f"00003-{uuid4()}.metadata.json", "notes.txt")]
+    former.mkdir()
+    for file in strays:
+        file.write_bytes(b"{}")
+
+    outcome = purge(table, own=(str(table.folder), str(former)))
+
+    assert outcome.failed == []
+    assert files_below(tmp_path) == {"former/notes.txt"}
+    assert unreferenced(outcome).paths == (str(strays[1]),)
+
+
 def test_other_files_that_nothing_refers_to_stay_and_are_listed(tmp_path: Path) -> None:
     """Whoever put them there; also metadata files in folders that are not for them."""
     table = DroppedTable(tmp_path).with_everything()

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from headgate.errors import StorageUnavailable
@@ -117,11 +118,61 @@ def test_nothing_is_deleted_if_another_table_changed_meanwhile(tmp_path: Path) -
     assert files_below(tmp_path) == there
 
 
+def test_a_table_of_another_schema_that_names_too_many_files_protects_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is reported, the purge goes on, and what others need stays."""
+    monkeypatch.setattr("headgate.purge.needed_files.WALK_SEEN_PATHS_MAX", 2)
+    table = DroppedTable(tmp_path).with_everything()
+    names = ("a.parquet", "c.parquet", "d.parquet")
+    large = referring(tmp_path, *(str(table.data / name) for name in names))
+    small = referring(tmp_path, str(table.data / "e.parquet"), name="c")
+    others = [
+        msgspec.structs.replace(referrer(one), holds_up=False) for one in (large, small, large)
+    ]
+
+    outcome = purge(table, referrers=tuple(others))
+
+    assert files_below(table.folder) == {"data/e.parquet"}
+    assert outcome.failed == []
+    passed_over = {one.table for told in outcome.progress for one in told.passed_over}
+    assert passed_over == {str(large.root)}
+
+
+def test_tables_of_other_schemas_leave_room_for_those_of_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they name does not count against what the schema itself needs."""
+    monkeypatch.setattr("headgate.purge.needed_files.WALK_SEEN_PATHS_MAX", 1)
+    table = DroppedTable(tmp_path).with_everything()
+    far = referring(tmp_path, str(table.data / "a.parquet"))
+    near = referring(tmp_path, str(table.data / "c.parquet"), name="c")
+    other = msgspec.structs.replace(referrer(far), holds_up=False)
+
+    purge(table, referrers=(other, referrer(near)))
+
+    assert files_below(table.folder) == {"data/a.parquet", "data/c.parquet"}
+
+
+def test_nothing_is_deleted_while_a_storage_is_awaited(tmp_path: Path) -> None:
+    """The step tells which table it could not read, and ends."""
+    table = DroppedTable(tmp_path / "w").with_everything()
+    other = referring(tmp_path / "v", str(table.data / "a.parquet"))
+    away = msgspec.structs.replace(referrer(other), holds_up=False, is_awaited=True)
+    (tmp_path / "v").rename(tmp_path / "gone")
+    there = files_below(tmp_path)
+
+    outcome = run(table.task(LEAVES, referrers=(away,), others=(str(tmp_path / "v"),)))
+
+    assert [one.away for one in outcome.progress] == [str(other.root)]
+    assert files_below(tmp_path) == there
+
+
 def test_more_than_can_be_remembered_is_not_begun_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever forgot some of them would delete these."""
-    monkeypatch.setattr("headgate.purge.deleting.WALK_SEEN_PATHS_MAX", 1)
+    monkeypatch.setattr("headgate.purge.needed_files.WALK_SEEN_PATHS_MAX", 1)
     table = DroppedTable(tmp_path).with_everything()
     other = referring(tmp_path, *(str(table.data / name) for name in ("a.parquet", "c.parquet")))
     there = files_below(tmp_path)

@@ -45,9 +45,11 @@ class Counting(Unrelated):
 
     read = 0
 
-    async def survey(self, tables: Sequence[Surveyed], roots: Roots) -> list[Outside]:
+    async def survey(
+        self, tables: Sequence[Surveyed], _roots: Roots, _seconds: float = 0.0
+    ) -> list[Outside]:
         self.read += len(tables)
-        return await super().survey(tables, roots)
+        return await super().survey(tables, _roots)
 
 
 @pytest.fixture

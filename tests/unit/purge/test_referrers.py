@@ -6,11 +6,13 @@ import msgspec
 import pytest
 
 from headgate.catalog.purging import PurgeTerms
-from headgate.errors import StorageUnavailable
+from headgate.errors import StorageAwaited, StorageUnavailable
+from headgate.limits import OUTAGE_SECONDS_MAX
 from headgate.purge import referrers as subject
+from headgate.purge import table_reading
 from headgate.purge.queue import Queue
-from headgate.purge.referrers import UNREAD_SECONDS
 from headgate.purge.surveyor import Outside
+from headgate.purge.table_reading import UNREAD_SECONDS
 from headgate.testing.kernels import SteppedClock
 from tests.unit.catalog.lakes import Node, World
 from tests.unit.purge.referring import PLACE, Referring, into, name_of
@@ -248,14 +250,17 @@ UNCLEAR = Outside(unread=("/one",), unclear="the codec is not known")
 
 
 async def test_a_table_of_the_same_schema_that_cannot_be_read_holds_up_a_purge(
-    referring: Referring,
+    referring: Referring, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is named, as whoever owns the one has to do with the other; the next look reads it."""
+    """Only the operator's log names it; the next look reads it."""
     await referring.node.table("one")
     referring.surveyor.outside = {"one": UNCLEAR}
     for _ in range(2):
-        with pytest.raises(StorageUnavailable, match=r"one-.*the codec is not known"):
+        with pytest.raises(StorageUnavailable, match="a table of the same schema") as refused:
             await referring.look()
+        assert "codec" not in str(refused.value)
+        assert "one-" not in str(refused.value)
+    assert caplog.text.count("the codec is not known") == 1
     with pytest.raises(StorageUnavailable):
         await referring.referrers.shared(referring.job, [f"{PLACE}/data/a"])
     read = referring.read()
@@ -274,7 +279,7 @@ async def test_a_dropped_table_of_the_schema_that_can_come_back_holds_up_a_purge
     referring.node.lake.purging.terms = PurgeTerms(grace_ms=1_000)  # type: ignore[misc]
     await referring.node.delete("namespaces/a/tables/one?purgeRequested=true")
 
-    with pytest.raises(StorageUnavailable, match="the codec is not known"):
+    with pytest.raises(StorageUnavailable, match="a table of the same schema"):
         await referring.look()
 
 
@@ -311,17 +316,61 @@ async def test_a_table_of_the_same_schema_is_checked_however_lenient_a_look_is(
     }
 
 
-async def test_a_storage_that_does_not_answer_is_asked_a_few_times(
-    referring: Referring, monkeypatch: pytest.MonkeyPatch
+AWAY = Outside(unread=("/one",), unclear="it is away", is_away=True)
+
+
+async def test_a_storage_that_does_not_answer_is_waited_for(
+    world: World, referring: Referring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Then it is passed over for a while, also by those who look anew."""
-    monkeypatch.setattr(subject, "AWAY_PAUSES_SECONDS", (0.0, 0.0))
+    """It is asked a few times at once, then once by each look; after five minutes what cannot be
+    read there is passed over for a while, also by those who look anew."""
+    monkeypatch.setattr(table_reading, "AWAY_PAUSES_SECONDS", (0.0, 0.0))
     await in_another_schema(referring, "one")
     await referring.node.table("two")
-    away = Outside(unread=("/one",), unclear="it is away", is_away=True)
-    referring.surveyor.outside = {"one": away}
+    referring.surveyor.outside = {"one": AWAY}
 
+    with pytest.raises(StorageAwaited) as first:
+        await referring.look()
+    assert referring.read() == ["one", "one", "one", "two"]
+    world.rig.clock.advance(1_000 * OUTAGE_SECONDS_MAX - 1_000)
+    with pytest.raises(StorageAwaited):
+        await referring.look()
+    assert referring.read() == ["one"]
+    world.rig.clock.advance(1_000)
     for _ in range(2):
         await referring.referrers.to_places(referring.job, anew=True)
 
-    assert referring.read() == ["one", "one", "one", "two"]
+    assert referring.read() == ["one"]
+    assert "/one" not in str(first.value)
+    assert "it is away" not in str(first.value)
+
+
+async def test_a_storage_that_answers_again_in_time_protects_what_it_did(
+    referring: Referring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next look reads its tables, and keeps what they need."""
+    monkeypatch.setattr(table_reading, "AWAY_PAUSES_SECONDS", ())
+    await in_another_schema(referring, "one")
+    referring.surveyor.outside = {"one": AWAY}
+    with pytest.raises(StorageAwaited):
+        await referring.look()
+    referring.surveyor.outside = {"one": into(PLACE)}
+
+    assert await referring.look() == ["one"]
+
+
+async def test_what_a_child_cannot_read_is_waited_for_as_long(
+    world: World, referring: Referring
+) -> None:
+    """A table that was read before is awaited by the child, until its storage was away for too
+    long."""
+    await in_another_schema(referring, "one")
+    referring.surveyor.outside = {"one": into(PLACE)}
+    [before] = (await referring.referrers.to_places(referring.job)).tables
+    error = referring.referrers.awaited(before.table.metadata_location)
+    [meanwhile] = (await referring.referrers.to_places(referring.job)).tables
+    world.rig.clock.advance(1_000 * OUTAGE_SECONDS_MAX)
+    [after] = (await referring.referrers.to_places(referring.job)).tables
+
+    assert [one.is_awaited for one in (before, meanwhile, after)] == [True, True, False]
+    assert before.table.metadata_location not in str(error)

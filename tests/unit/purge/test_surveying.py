@@ -1,8 +1,10 @@
 """What a table refers to outside of its own places, found on a disk."""
 
+import json
 import os
 import pickle
 import shutil
+from copy import deepcopy
 from pathlib import Path
 
 import msgspec
@@ -72,6 +74,38 @@ def test_a_manifest_is_read_once(tmp_path: Path) -> None:
     assert (read, len(files.manifests)) == (2, 3)
     assert first == second == third
     assert first.folders == (index_key(str(other.data)),)
+
+
+def test_a_manifest_that_is_written_in_many_ways_is_read_once(tmp_path: Path) -> None:
+    """By surveys and by walks; so is a list. Otherwise a small table would take very long."""
+    other = DroppedTable(tmp_path, name="a").with_everything()
+    asked = [str(other.data / "a.parquet")]
+    table = DroppedTable(tmp_path, name="b")
+    manifest = table.table.manifest([data_file(path) for path in asked])
+    path = manifest.manifest_path
+    spelled = [path, f"file:{path}", f"file://{path}", path.replace("/ns/", "//ns///")]
+    written = []
+    for one in spelled:
+        copied = deepcopy(manifest)
+        copied[0] = one  # its path, which has no setter
+        written.append(copied)
+    table.table.snapshot(1, written)
+    table.table.snapshot(2, written, parent=1)
+    metadata = json.loads(table.table.metadata())
+    lists = [snapshot["manifest-list"] for snapshot in metadata["snapshots"]]
+    again = [{**metadata["snapshots"][0], "manifest-list": f"file:{one}"} for one in lists]
+    metadata["snapshots"] += again
+    table.root.write_text(json.dumps(metadata))
+    files = Counted(tmp_path)
+
+    found = look(table, files=files)
+    surveyed_names, files.names = files.names, []
+    told = shared_by([Referrer(surveyed(table), found.digest)], files, asked)
+
+    once = sorted([table.root.name, "snap-1.avro", "snap-2.avro", Path(path).name])
+    assert sorted(surveyed_names) == once
+    assert sorted(files.names) == once
+    assert told.paths == asked
 
 
 def test_another_reference_is_another_digest(tmp_path: Path) -> None:
@@ -243,8 +277,9 @@ def test_reading_other_tables_leaves_the_cores_to_those_who_want_them(
     """The first purge may read a whole catalog while a server answers beside it."""
     policies: list[int] = []
 
-    def note(*_: object) -> None:
+    def note(*_: object) -> Outside:
         policies.append(os.sched_getscheduler(0))
+        return Outside()
 
     monkeypatch.setattr(worker, "look", note)
     monkeypatch.setattr(worker, "shared_by", note)
@@ -252,7 +287,7 @@ def test_reading_other_tables_leaves_the_cores_to_those_who_want_them(
     asked = [surveyed(DroppedTable(tmp_path))]
     tables, nothing = map(msgspec.msgpack.encode, (asked, []))
 
-    assert list(worker.survey(files, tables))
+    assert list(worker.survey(files, tables, msgspec.msgpack.encode(1.0)))
     assert list(worker.shared(files, nothing, nothing))
 
     assert policies == [os.SCHED_IDLE, os.SCHED_IDLE]

@@ -18,7 +18,9 @@ class Mortal:
         self.deadly = set(deadly)
         self.calls = 0
 
-    async def stream(self, _job: str, _files: bytes, asked: bytes) -> AsyncGenerator[bytes]:
+    async def stream(
+        self, _job: str, _files: bytes, asked: bytes, _seconds: bytes
+    ) -> AsyncGenerator[bytes]:
         self.calls += 1
         for table in msgspec.msgpack.decode(asked, type=list[Surveyed]):
             if table.metadata_location in self.deadly:

@@ -2,14 +2,16 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from headgate.errors import StorageUnavailable, TooLarge
 from headgate.limits import PLANNING_READS_AHEAD, REFERENCE_STORE_FAILURES_MAX
 from headgate.model.locations import index_key
-from headgate.purge import patience, surveying
-from headgate.purge.surveying import shared_by
+from headgate.purge import surveying
+from headgate.purge.surveying import shared_by, survey
 from headgate.purge.surveyor import Referrer, Shared
+from headgate.testing.manual_clock import ManualClock
 from tests.unit.purge.dropped import DroppedTable
 from tests.unit.purge.surveys import Counted, look, referring, surveyed
 
@@ -86,17 +88,62 @@ def test_a_codec_that_nobody_here_knows_is_no_answer(tmp_path: Path) -> None:
     assert not found.is_away
 
 
-def test_a_table_has_so_much_time_to_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_has_so_much_time_to_be_read(tmp_path: Path) -> None:
     """After that nothing of it is read, and it is not known what it refers to."""
-    monkeypatch.setattr(patience, "REFERENCE_TABLE_SECONDS_MAX", -1.0)
     table, files = DroppedTable(tmp_path).with_everything(), Counted(tmp_path)
 
-    found = look(table, files=files)
+    found = survey(surveyed(table), files, -1.0)
 
     assert "takes more than" in found.unclear
+    assert found.is_late
     assert files.names == []
+
+
+def test_what_was_read_in_time_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table whose time is over in the middle protects what is known of it by then."""
+    other = DroppedTable(tmp_path, name="a").with_everything()
+    table, clock = referring(tmp_path, str(other.data / "a.parquet")), ManualClock()
+    monkeypatch.setattr(surveying, "SystemClock", lambda: clock)
+
+    class Slow(Counted):
+        def read(self, location: str) -> bytes:
+            if "manifest-" in location:
+                clock.advance(11_000)
+            return super().read(location)
+
+    found = survey(surveyed(table, table.data), Slow(tmp_path), 10.0)
+
+    assert found.is_late
+    assert found.folders == (index_key(str(table.metadata)),)
+
+
+@pytest.mark.parametrize("holds_up", [True, False])
+def test_tables_of_other_schemas_have_a_time_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, holds_up: bool
+) -> None:
+    """When it is over the others are passed over and reported; a schema waits for its own."""
+    monkeypatch.setattr(surveying, "allowance", lambda _tables: 15.0)
+    monkeypatch.setattr(surveying, "REFERENCE_TABLE_SECONDS_MAX", 0.0)
+    clock = ManualClock()
+    monkeypatch.setattr(surveying, "SystemClock", lambda: clock)
+    other = DroppedTable(tmp_path, name="a").with_everything()
+    asked = [str(other.data / "a.parquet")]
+    tables = [referring(tmp_path, *asked, name=f"b{number}") for number in range(4)]
+    referrers = [Referrer(surveyed(one), look(one).digest, holds_up) for one in tables]
+    surveying._known.clear()
+
+    class Slow(Counted):
+        def read(self, location: str) -> bytes:
+            if location.endswith(".metadata.json"):
+                clock.advance(7_000)
+            return super().read(location)
+
+    files = Slow(tmp_path)
+    found = shared_by(referrers, files, asked)
+
+    assert found.paths == asked
+    passed = [] if holds_up else [str(one.root) for one in tables[2:]]
+    assert [one.table for one in found.passed_over] == passed
 
 
 def test_whatever_is_wrong_with_a_table_is_said_of_it(tmp_path: Path) -> None:
@@ -126,11 +173,10 @@ def test_only_a_table_of_the_same_schema_holds_up_what_it_cannot_show(
     with_unknown_codec(table)
     asked = [str(other.data / "a.parquet")]
 
-    if holds_up:
-        with pytest.raises(StorageUnavailable, match="it is not known which files"):
-            shared_by([referrer], Counted(tmp_path), asked)
-    else:
-        assert shared_by([referrer], Counted(tmp_path), asked) == Shared()
+    found = shared_by([referrer], Counted(tmp_path), asked)
+
+    assert (found.paths, found.is_held_up) == ([], holds_up)
+    assert [one.table for one in found.passed_over] == [str(table.root)]
     assert surveying._referred == {}
 
 
@@ -161,6 +207,22 @@ def test_a_store_that_answers_again_is_no_doubt(tmp_path: Path) -> None:
             return super().read(location)
 
     assert shared_by([referrer], Shaky(tmp_path), asked) == Shared(asked)
+
+
+def test_a_table_that_is_awaited_is_no_answer_while_its_store_is_away(tmp_path: Path) -> None:
+    """Nothing is deleted then; one that is not awaited protects what can be read of it."""
+    other = DroppedTable(tmp_path / "w", name="a").with_everything()
+    asked = [str(other.data / "a.parquet")]
+    table = referring(tmp_path / "w", *asked)
+    referrer = Referrer(surveyed(table), look(table).digest, holds_up=False, is_awaited=True)
+    (tmp_path / "w").rename(tmp_path / "away")
+    files = Counted(tmp_path / "w")
+
+    awaited = shared_by([referrer], files, asked)
+    passed = shared_by([msgspec.structs.replace(referrer, is_awaited=False)], files, asked)
+
+    assert awaited == Shared(away=str(table.root))
+    assert (passed.away, len(passed.passed_over)) == ("", 1)
 
 
 def test_lists_that_name_too_much_are_not_remembered(
