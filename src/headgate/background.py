@@ -112,7 +112,7 @@ async def open_background(
     third_party = await selection.start(context, storage)
     if third_party is not None:
         stack.push_async_callback(third_party.close)
-    pool = WorkerPool(WORKER, PoolOptions(workers=terms.worker_threads))
+    pool = WorkerPool(WORKER, PoolOptions(workers=terms.worker_threads + 1))
     stack.push_async_callback(pool.close)
     surveys = _surveys(stack)
     files_below = partial(WorkerFiles, storage_options(settings))

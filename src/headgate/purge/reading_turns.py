@@ -1,5 +1,5 @@
-"""Turns in which tables are read: metalakes take turns, in each its catalogs, in each its schemas.
-Pure."""
+"""Turns of tenants: metalakes take turns, and in each of them its parts, such as catalogs and their
+schemas, or principals. Pure."""
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence

@@ -1,21 +1,28 @@
-"""The workers of one process: they look for jobs, claim them and let them run, some at a time."""
+"""The workers of one process: they look for jobs, claim them and let them run, some at a time.
+
+Metalakes take turns, and in each the principals that dropped tables. One slot more than a principal
+may hold is there for all others, so that no number of large purges holds up theirs.
+"""
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from headgate.catalog.purging import LiveJob
 from headgate.errors import HeadgateError, LeaseLost
 from headgate.limits import FETCH_IDS_MAX
 from headgate.purge.claims import Claims, Key, key_of
 from headgate.purge.jobs import JobRow
+from headgate.purge.reading_turns import Turns
 from headgate.purge.running import Runner
 
 _MS = 1_000
 
 logger = logging.getLogger(__name__)
 
+Tenant = tuple[str, str]
+"""A metalake, by its id, and the principal that dropped the table."""
 Round = Callable[[], Awaitable[object]]
 """Other work in the background, done before each look: it may bring jobs."""
 
@@ -43,6 +50,7 @@ class Workers:
         self._has_more = False  # after the last look
         self._backlog: deque[LiveJob] = deque()
         self._running: set[Key] = set()
+        self._held: Counter[Tenant] = Counter()
         self._explained: set[Key] = set()
         self._looking: asyncio.Task[None] | None = None
         self._slots: set[asyncio.Task[None]] = set()
@@ -112,7 +120,7 @@ class Workers:
     async def _look(self) -> None:
         try:
             while self._is_look_due or self._dropped:
-                self._backlog.extend(await self._found())
+                self._backlog = deque(_by_turns([*self._backlog, *await self._found()]))
                 self._fill()
         except Exception as error:  # noqa: BLE001  whatever it is, the next look may work
             _warn("looking for purges failed: %s", error)
@@ -132,6 +140,7 @@ class Workers:
         busy = self._running | {key_of(live) for live in self._backlog}
         free = [live for live in jobs if key_of(live) not in busy and self._runner.can(live)]
         await self._explain([live for live in jobs if not self._runner.can(live)])
+        free = _by_turns(free)
         due: list[LiveJob] = []
         for start in range(0, len(free), FETCH_IDS_MAX):
             due += await self._claims.due(free[start : start + FETCH_IDS_MAX])
@@ -152,29 +161,49 @@ class Workers:
 
     def _fill(self) -> None:
         """Let as many jobs run as may."""
-        free = self._terms.worker_threads - len(self._slots)
-        for _ in range(min(free, len(self._backlog))):
-            self._slots.add(asyncio.create_task(self._slot()))
+        while len(self._slots) <= self._terms.worker_threads:
+            live = self._taken()
+            if live is None:
+                return
+            self._slots.add(asyncio.create_task(self._slot(live)))
 
-    async def _slot(self) -> None:
+    def _taken(self) -> LiveJob | None:
+        """The next job of the backlog whose principal may hold one more slot, which it holds from
+        now on."""
+        for live in self._backlog:
+            if self._held[_tenant(live)] < self._terms.worker_threads:
+                self._backlog.remove(live)
+                self._held[_tenant(live)] += 1
+                return live
+        return None
+
+    def _leave(self, live: LiveJob) -> None:
+        """Let the next job of a principal have the slot."""
+        self._held[_tenant(live)] -= 1
+        self._held += Counter()  # keeps those that hold one
+
+    async def _slot(self, live: LiveJob) -> None:
         task = asyncio.current_task()
         assert task is not None
         try:
-            await self._work_off()
+            await self._work_off(live)
         finally:
             self._slots.discard(task)  # at once: whoever fills the slots counts them
 
-    async def _work_off(self) -> None:
+    async def _work_off(self, first: LiveJob) -> None:
         """One job of the backlog after the other."""
         has_claimed = False
-        while self._backlog:
-            live = self._backlog.popleft()
+        live: LiveJob | None = first
+        while live is not None:
             try:
                 has_claimed |= await self._run(live) is not None
             except LeaseLost as error:
                 logger.info("%s", error)
             except Exception as error:  # noqa: BLE001  whatever it is, others are done
                 _warn(f"job {live.id} was left: %s", error)
+            finally:
+                self._leave(live)
+            live = self._taken()
         if self._has_more and has_claimed:
             self.wake()
 
@@ -188,6 +217,14 @@ class Workers:
             return None if lease is None else await self._runner.run(lease)
         finally:
             self._running.discard(key)
+
+
+def _tenant(live: LiveJob) -> Tenant:
+    return live.realm, live.job.created_by
+
+
+def _by_turns(jobs: Iterable[LiveJob]) -> list[LiveJob]:
+    return list(Turns((_tenant(live), live) for live in jobs))
 
 
 def _warn(text: str, error: Exception) -> None:

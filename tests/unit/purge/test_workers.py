@@ -34,6 +34,29 @@ async def test_so_many_jobs_run_at_a_time_and_no_more(node: Node) -> None:
     assert purging.workers.running == 0
 
 
+async def test_large_purges_of_one_principal_hold_up_no_other(world: World, node: Node) -> None:
+    """Of jobs that never end, one principal has as many as there are threads; the next job of
+    another one is done beside them, also if it was dropped last."""
+    purging = Purging(node, FEW)
+    await purging.workers.close()
+    for name, principal in (*((f"t{number}", "ann") for number in range(8)), ("last", "bob")):
+        await node.table(name)
+        await node.delete(f"namespaces/a/tables/{name}?purgeRequested=true", user=principal)
+    other = Purging(await world.node(), FEW)
+    other.deleter.gate.clear()
+    other.workers.wake()
+    while len(other.deleter.tasks) < 3:
+        await asyncio.sleep(0)
+    running = other.workers.running
+    begun = {live.job.created_by for live in await other.live() if await other.row(live)}
+    other.deleter.gate.set()
+    await other.workers.idle()
+
+    assert running == 3
+    assert begun == {"ann", "bob"}
+    assert await other.live() == []
+
+
 async def test_a_server_without_workers_leaves_its_jobs_to_others(world: World, node: Node) -> None:
     """It does not even look for them; another process does them all."""
     idle = Purging(node, JobTerms(worker_threads=0))
