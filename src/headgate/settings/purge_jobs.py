@@ -22,9 +22,9 @@ PURGE_WORKER_THREADS = Setting(
     unit="jobs",
     least=0,
     most=PURGE_WORKERS_MAX,
-    help="How many dropped tables of one principal one process purges at a time, each with a process "
-    "of its own; one more is purged for others. A "
-    "server with 0 leaves all of them to `headgate work`; with the purger `async` only.",
+    help="How many dropped tables of one principal one process purges at a time, each with a "
+    "process of its own; one more is purged for others. A server with 0 leaves all of them to "
+    "`headgate work`; with the purger `async` only.",
 )
 PURGE_DELETE_THREADS = Setting(
     name="purger.async.delete-threads-per-job",
