@@ -52,8 +52,9 @@ def _lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
 class LaterClock(SystemClock):
     """Ten days later: objects cannot be made to look old."""
 
-    def wall_ms(self) -> int:
-        return super().wall_ms() + 10 * DAY_SECONDS * 1_000
+    def _machine(self) -> tuple[int, int]:
+        wall_ns, stopwatch_ns = super()._machine()
+        return wall_ns + 10 * DAY_SECONDS * 1_000 * NS_PER_MS, stopwatch_ns
 
 
 class Meanwhile(Report):

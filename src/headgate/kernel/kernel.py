@@ -13,6 +13,7 @@ from headgate.ids import IdGenerator, check_clock
 from headgate.kernel.backend import Backend
 from headgate.kernel.cache import Cache
 from headgate.kernel.chain import ChainReader
+from headgate.kernel.clock_guard import ClockGuard
 from headgate.kernel.commit import CommitOptions, Committer
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.head import HEAD_TYPES
@@ -94,6 +95,7 @@ class Kernel:
             entropy=entropy,
         )
         self._leases.separator = options.separator
+        self._guard = ClockGuard(self.store, self._leases, clock, self.ids)
         self._shares_separator = False
 
     async def open(self) -> None:
@@ -103,7 +105,7 @@ class Kernel:
             await self._find_realms()
             if self._options.writable:
                 await self._check_clock()
-                await self._leases.start(self._agree)
+                await self._leases.start(self._before_renewal, self._guard.look)
                 await self._agree()
             else:
                 await self.committer.close("this node only reads")
@@ -156,9 +158,15 @@ class Kernel:
             await self.backend.create_pointers(SYSTEM_REALM, [REALMS])
 
     async def _check_clock(self) -> None:
-        """Refuse a clock that is behind the newest commit of any pointer."""
+        """Refuse a clock that is certainly wrong, or behind the newest commit of any pointer."""
+        await self._guard.compare()
         async for pointers in self.backend.scan_pointers():
             check_clock(self.clock.wall_ms(), max(pointer.value for pointer in pointers))
+
+    async def _before_renewal(self) -> None:
+        """Object to a renewal by a clock that is wrong, or by a node that the others outgrew."""
+        await self._guard.compare()
+        await self._agree()
 
     async def _agree(self) -> None:
         """Settle on a format level with the other nodes, now and before each renewal."""

@@ -26,6 +26,15 @@ class PausableClock:
     def wall_ms(self) -> int:
         return self._time.wall_ms()
 
+    def machine_ms(self) -> int:
+        return self._time.machine_ms()
+
+    def follow(self) -> None:
+        self._time.follow()
+
+    def hold(self) -> None:
+        self._time.hold()
+
     def seconds(self) -> float:
         return self._time.seconds()
 
