@@ -73,6 +73,11 @@ def present_ms(clock: Clock) -> int:
     return min(clock.wall_ms(), clock.machine_ms())
 
 
+def latest_ms(clock: Clock) -> int:
+    """The latest time that it may be, for verdicts on what begins later than now."""
+    return max(clock.wall_ms(), clock.machine_ms())
+
+
 class Deadline(NamedTuple):
     """A time by the stopwatch and by the machine's wall clock, whichever comes first: a machine
     that was suspended may not have counted that, but its wall clock is set right."""
@@ -89,12 +94,12 @@ class Deadline(NamedTuple):
         return clock.seconds() >= self.seconds or clock.machine_ms() >= self.machine_ms
 
 
-NEVER = Deadline(0.0, 0)
+NEVER = Deadline(float("-inf"), 0)
 """It has always passed."""
 
 
-def now(clock: Clock) -> Deadline:
-    """The present time by both clocks."""
+def deadline_from(clock: Clock) -> Deadline:
+    """The present time by both clocks, to count from."""
     return Deadline(clock.seconds(), clock.machine_ms())
 
 

@@ -147,6 +147,11 @@ def node(id: int) -> int:
     return id >> SEQUENCE_BITS & NODES - 1
 
 
+def earliest_id(time_ms: int) -> int:
+    """The smallest id of a time."""
+    return time_ms - EPOCH_MS << TIME_SHIFT
+
+
 def lease_row(node: int) -> int:
     """The fixed id of a node's lease row; no generator ever reaches it."""
     return TIME_MAX << TIME_SHIFT | node << SEQUENCE_BITS

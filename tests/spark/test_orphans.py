@@ -17,7 +17,7 @@ from obstore.store import S3Store
 from pyspark.sql import SparkSession
 
 from headgate.cli.pipeline import pipeline
-from headgate.clock import Clock, SystemClock
+from headgate.clock import NS_PER_MS, Clock, SystemClock
 from headgate.errors import BadSetting, Forbidden, HeadgateError
 from headgate.pipelines.fixtures.places import ObjectPlace
 from headgate.pipelines.names import TableName

@@ -14,6 +14,7 @@ from headgate.kernel.backend import Backend
 from headgate.kernel.cache import Cache
 from headgate.kernel.chain import ChainReader
 from headgate.kernel.clock_guard import ClockGuard
+from headgate.kernel.clock_repair import ClockRepair
 from headgate.kernel.commit import CommitOptions, Committer
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.head import HEAD_TYPES
@@ -57,6 +58,8 @@ class KernelOptions(msgspec.Struct, frozen=True):
     """False leases no node id; such a kernel can only read."""
     holder: str = "headgate"
     """Who leases the node id, for people: host and process."""
+    is_repair: bool = False
+    """True opens a store whose newest id lies in the future, to mend that, if no node runs."""
     separator: str = ""
     """What joins the levels of names, if this process writes any: all nodes need the same."""
 
@@ -96,6 +99,7 @@ class Kernel:
         )
         self._leases.separator = options.separator
         self._guard = ClockGuard(self.store, self._leases, clock, self.ids)
+        self.clock_repair = ClockRepair(self.store, self._leases, clock, self.ids, entropy)
         self._shares_separator = False
 
     async def open(self) -> None:
@@ -103,8 +107,9 @@ class Kernel:
         try:
             await self.backend.open()
             await self._find_realms()
-            if self._options.writable:
+            if self._options.writable or self._options.is_repair:
                 await self._check_clock()
+            if self._options.writable:
                 await self._leases.start(self._before_renewal, self._guard.look)
                 await self._agree()
             else:
@@ -160,6 +165,9 @@ class Kernel:
     async def _check_clock(self) -> None:
         """Refuse a clock that is certainly wrong, or behind the newest commit of any pointer."""
         await self._guard.compare()
+        if self._options.is_repair:
+            await self.clock_repair.check_alone()
+            return
         async for pointers in self.backend.scan_pointers():
             check_clock(self.clock.wall_ms(), max(pointer.value for pointer in pointers))
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from headgate.catalog.calls import ANYBODY, Caller
 from headgate.catalog.proofs import PasswordProof, digest_of
-from headgate.clock import Clock
+from headgate.clock import Clock, present_ms
 from headgate.errors import NotAuthenticated, Overloaded
 from headgate.http.addresses import address_group
 from headgate.http.authentication.active_roles import ACTIVE_ROLES, active_roles
@@ -84,8 +84,8 @@ class Methods(NamedTuple):
 class _Known(NamedTuple):
     caller: Caller
     expires_ms: int
-    until_ms: int
-    """That its signature needs no second look."""
+    until: float
+    """That its signature needs no second look, by the stopwatch: the time of day may come back."""
 
 
 class Authenticator:
@@ -148,18 +148,18 @@ class Authenticator:
         raise self._nobody()
 
     async def _holder(self, token: str, request: Request) -> Caller:
-        now_ms = self._clock.wall_ms()
+        now_ms, now = present_ms(self._clock), self._clock.seconds()
         known = self._known.get(token)
-        if known is None or known.until_ms <= now_ms:
-            known = await self._read(token, now_ms, address_group(request.address))
+        if known is None or known.until <= now:
+            known = await self._read(token, now, address_group(request.address))
             if known is None:
                 return ANYBODY
         if known.expires_ms <= now_ms:
             raise expired()
-        request.expires_ms = min(known.expires_ms, known.until_ms)
+        request.expires_ms = min(known.expires_ms, now_ms + int((known.until - now) * 1000))
         return known.caller
 
-    async def _read(self, token: str, now_ms: int, address: str) -> _Known | None:
+    async def _read(self, token: str, now: float, address: str) -> _Known | None:
         """Whose token it is; None if that is nobody, and nobody has to be anybody."""
         self._known.pop(token, None)
         is_short = len(token) <= TOKEN_CHARS_MAX
@@ -168,7 +168,7 @@ class Authenticator:
             if self._only_simple:
                 return None
             raise self._nobody()
-        known = _Known(*read, now_ms + int(KEY_SET_SECONDS * 1000))
+        known = _Known(*read, now + KEY_SET_SECONDS)
         if len(self._known) >= TOKENS_KNOWN_MAX:
             self._known.clear()
         self._known[token] = known
