@@ -17,6 +17,7 @@ from headgate.limits import CLOCK_BEHIND_MS_MAX, CLOCK_STEP_MS_MAX, CLOCK_STEP_S
 NS_PER_MS = 1_000_000
 _FIRST_READINGS = 3
 _STEP_NS_MAX = CLOCK_STEP_MS_MAX * NS_PER_MS
+_BEHIND_NS_MAX = CLOCK_BEHIND_MS_MAX * NS_PER_MS
 _HELD_NS = round(CLOCK_STEP_SECONDS_HELD * 1000) * NS_PER_MS
 _SUSPENSION_COUNTED = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """On macOS the monotonic clock of the system counts suspension, that of Python does not."""
@@ -24,6 +25,10 @@ _SUSPENSION_COUNTED = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 class Clock(Protocol):
     """Where every reading of time and every wait comes from."""
+
+    step_ms: int
+    """How far the machine's clock was from the last answer of `wall_ms`, if that is a step: above 0
+    for one ahead that is not confirmed yet, below 0 for one back. 0 if it is none."""
 
     def wall_ms(self) -> int:
         """Milliseconds since 1970. Never less than an earlier answer of this clock."""
@@ -56,15 +61,9 @@ class Clock(Protocol):
 
 
 def step_ms(clock: Clock) -> int:
-    """How far the machine's clock is from the time that counts here, if that is a step: above 0
-    for one ahead that is not confirmed yet, below 0 for one back. 0 if it is none."""
-    return step_between(clock.wall_ms(), clock.machine_ms())
-
-
-def step_between(wall_ms: int, machine_ms: int) -> int:
-    """The same for two readings."""
-    step = machine_ms - wall_ms
-    return 0 if -CLOCK_BEHIND_MS_MAX <= step <= CLOCK_STEP_MS_MAX else step
+    """The step of the machine's clock that there is now; 0 if there is none."""
+    clock.wall_ms()
+    return clock.step_ms
 
 
 def present_ms(clock: Clock) -> int:
@@ -106,6 +105,8 @@ def deadline_from(clock: Clock) -> Deadline:
 class GuardedClock(ABC):
     """The wall time of a process, from the clocks of a machine."""
 
+    step_ms = 0
+
     def __init__(self) -> None:
         readings = [self._machine() for _ in range(_FIRST_READINGS)]  # a pause makes one too low
         self._ahead_ns = max(wall_ns - stopwatch_ns for wall_ns, stopwatch_ns in readings)
@@ -119,11 +120,12 @@ class GuardedClock(ABC):
     def wall_ms(self) -> int:
         wall_ns, stopwatch_ns = self._machine()
         ahead_ns = wall_ns - stopwatch_ns
-        if ahead_ns - self._ahead_ns > _STEP_NS_MAX:
-            self._suspect(ahead_ns, stopwatch_ns)
+        if not -_BEHIND_NS_MAX <= ahead_ns - self._ahead_ns <= _STEP_NS_MAX:
+            self._notice_step(ahead_ns, stopwatch_ns)
         else:
-            self._suspected_ns = 0
-            self._ahead_ns = max(self._ahead_ns, ahead_ns)
+            self.step_ms = self._suspected_ns = 0
+            if ahead_ns > self._ahead_ns:  # noqa: PLR1730  read very often: `max` is a call more
+                self._ahead_ns = ahead_ns
         return (stopwatch_ns + self._ahead_ns) // NS_PER_MS
 
     def machine_ms(self) -> int:
@@ -136,12 +138,15 @@ class GuardedClock(ABC):
     def hold(self) -> None:
         self._since_ns = self._machine()[1]
 
-    def _suspect(self, ahead_ns: int, stopwatch_ns: int) -> None:
-        """Follow a step that has lasted for long enough; notice one that is new."""
-        if abs(ahead_ns - self._suspected_ns) > _STEP_NS_MAX:
+    def _notice_step(self, ahead_ns: int, stopwatch_ns: int) -> None:
+        """Follow a step ahead that has lasted for long enough; remember one that is new."""
+        if ahead_ns < self._ahead_ns:
+            self._suspected_ns = 0
+        elif abs(ahead_ns - self._suspected_ns) > _STEP_NS_MAX:
             self._suspected_ns, self._since_ns = ahead_ns, stopwatch_ns
         elif stopwatch_ns - self._since_ns >= _HELD_NS:
-            self._ahead_ns = max(self._ahead_ns, ahead_ns)
+            self._ahead_ns = ahead_ns
+        self.step_ms = (ahead_ns - self._ahead_ns) // NS_PER_MS
 
 
 class SystemClock(GuardedClock):

@@ -7,7 +7,7 @@ between looking at the lease and looking at the clock cannot let an id slip past
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
-from headgate.clock import Clock, step_between
+from headgate.clock import Clock
 from headgate.errors import ClockRefused, NoNodeId
 from headgate.limits import CLOCK_BEHIND_MS_MAX, CLOCK_STEP_SECONDS_HELD, IDS_PER_MS, NODES
 
@@ -74,21 +74,22 @@ class IdGenerator:
                 why=f"the lease of node {lease.node} does not cover the present time",
                 fix="Check that the database answers and that the clock is right, then try again",
             )
-        self._check_clock(now_ms)
+        if self._clock.step_ms or self.refusal:
+            raise self._doubt()
         return make(now_ms, lease.node, self._sequence)
 
     def check_clock(self) -> None:
         """Raise `NoNodeId` if the clock is in doubt: nothing may be judged by its time now."""
-        self._check_clock(self._clock.wall_ms())
+        self._clock.wall_ms()
+        if self._clock.step_ms or self.refusal:
+            raise self._doubt()
 
-    def _check_clock(self, now_ms: int) -> None:
+    def _doubt(self) -> NoNodeId:
         if self.refusal:
-            raise NoNodeId(
+            return NoNodeId(
                 "nothing can be written", why=self.refusal, fix="Synchronise the clocks (NTP)"
             )
-        step = step_between(now_ms, self._clock.machine_ms())
-        if step:
-            raise _stepped(step)
+        return _stepped(self._clock.step_ms)
 
     def _tick(self) -> int:
         """The time for the next id; `_sequence` is its place within that millisecond."""

@@ -230,8 +230,6 @@ def test_a_node_that_starts_a_year_ahead_is_refused_or_its_commits_are_mended(
         cluster.nodes[0].made += early.made
     with pytest.raises(RuntimeError, match="headgate maintenance repair-clock"):
         cluster.nodes[0].server.start()
-    assert "repair-clock" in cluster.headgate("doctor", *OPTIONS, "--set", "http.port=0", expect=1)
-    assert "repeat with --apply" in cluster.headgate("maintenance", "repair-clock")
     assert "an empty commit" in cluster.headgate("maintenance", "repair-clock", "--apply")
 
     cluster.start()
@@ -239,8 +237,6 @@ def test_a_node_that_starts_a_year_ahead_is_refused_or_its_commits_are_mended(
     assert all(node.make() for node in cluster.nodes)
     cluster.check_all_is_there()
     cluster.stop()
-    assert "nothing to repair" in cluster.headgate("maintenance", "repair-clock")
-    cluster.headgate("log", "verify")
 
 
 class EarlyClock(SystemClock):

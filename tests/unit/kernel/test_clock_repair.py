@@ -127,15 +127,17 @@ async def test_what_would_be_done_is_shown_without_doing_it(rig: Rig, realm: Rea
 
 
 async def test_a_pointer_whose_first_commit_lies_in_the_future_is_mended_too(rig: Rig) -> None:
-    """There is none before it that could be shown."""
+    """There is none before it that could be shown; one that is marked gets one commit as well."""
     wrong = await rig.open(clock=SteppedClock(rig.clock.wall_ms() + YEAR_MS))
     await rig.realm()
+    commits = len([one async for one in wrong.log.newest_first(REALMS_KEY)])
     await close(rig, wrong)
-    found = await repaired(rig)
+    found = await repaired(rig, REALMS_KEY)
 
     assert {one.before_ms for one in found.pointers} == {0}
     assert REALMS_KEY in {one.key for one in found.pointers}
-    await rig.open()
+    kernel = await rig.open()
+    assert len([one async for one in kernel.log.newest_first(REALMS_KEY)]) == commits + 1
 
 
 async def test_a_second_repair_finds_nothing_to_do(rig: Rig, realm: RealmHandle) -> None:

@@ -18,6 +18,8 @@ WHILES = [0.02, 0.05, 0.1, 0.2, 0.4]  # that pass at once, in leases
 class PausableClock:
     """The time of all workers; who is paused does not wake up until he is let go."""
 
+    step_ms = 0
+
     def __init__(self, time: SteppedClock) -> None:
         self.goes = asyncio.Event()
         self.goes.set()
