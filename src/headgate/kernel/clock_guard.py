@@ -31,7 +31,7 @@ class ClockGuard:
         self._clock = clock
         self._generator = generator
         self._others = OtherNodes(store, leases, clock)
-        self._told = ""
+        self._is_told = False  # the log says that nothing is written
 
     async def look(self) -> None:
         """Look at this machine's own clocks; at others only if these are in doubt.
@@ -46,9 +46,9 @@ class ClockGuard:
             raise self._refused(f"this machine's clock was set {direction} while this process ran")
         if self._generator.refusal:
             await self.compare()
-        elif self._told:
+        elif self._is_told:
             logger.warning("writing goes on: the clock is right again")
-            self._told = ""
+            self._is_told = False
 
     async def compare(self) -> None:
         """Compare with the database's clock or with other nodes; `ClockRefused` if ours is
@@ -109,9 +109,9 @@ class ClockGuard:
         return None if other_ms is None else offset(other_ms, since_ms, self._clock.wall_ms())
 
     def _refused(self, why: str) -> ClockRefused:
-        if why != self._told:
+        if not self._is_told:
             logger.error("nothing is written: %s", why)
-            self._told = why
+            self._is_told = True
         return ClockRefused(
             "nothing can be written", why=why, fix="Synchronise the clocks (NTP) and try again"
         )
