@@ -84,7 +84,7 @@ from headgate.settings.store import BACKEND
 from headgate.storage.files import StorageFiles
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.worker_files import WorkerFiles
-from headgate.wiring import chance, database_file, entropy, open_kernel, server_name
+from headgate.wiring import chance, database_file, entropy, server_name, serving_kernel
 from headgate.workers.pool import PoolOptions, WorkerPool
 
 ICEBERG_PREFIX, GRAVITINO_PREFIX = "/iceberg", "/api"
@@ -104,7 +104,7 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
     async def opening() -> AsyncIterator[Sequence[Surface]]:
         async with AsyncExitStack() as stack:
             kernel = await stack.enter_async_context(
-                open_kernel(settings, writable=not settings[READ_ONLY], counted=True, names=True)
+                serving_kernel(settings, clock, writable=not settings[READ_ONLY])
             )
             measures.add_source(lambda: kernel_samples(kernel))
             await check_all_locations(kernel, partial(check_apart, settings))

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from headgate.clock import Clock
 from headgate.errors import ClockRefused, NoNodeId
-from headgate.limits import CLOCK_BEHIND_MS_MAX, IDS_PER_MS, NODES
+from headgate.limits import CLOCK_BEHIND_MS_MAX, CLOCK_STEP_SECONDS_HELD, IDS_PER_MS, NODES
 
 EPOCH_MS = 1_740_787_200_000  # 2025-03-01T00:00:00Z
 NODE_BITS = 10
@@ -41,6 +41,8 @@ class IdGenerator:
         self._lease: Lease | None = None
         self._last_ms = 0
         self._sequence = 0
+        self.refusal = ""
+        """Why this clock must not be used, if something shows that it is wrong."""
 
     def use(self, lease: Lease | None) -> None:
         """From now on make ids under this lease; None forbids it."""
@@ -72,7 +74,22 @@ class IdGenerator:
                 why=f"the lease of node {lease.node} does not cover the present time",
                 fix="Check that the database answers and that the clock is right, then try again",
             )
+        if self._clock.step_ms or self.refusal:
+            raise self._doubt()
         return make(now_ms, lease.node, self._sequence)
+
+    def check_clock(self) -> None:
+        """Raise `NoNodeId` if the clock is in doubt: nothing may be judged by its time now."""
+        self._clock.wall_ms()
+        if self._clock.step_ms or self.refusal:
+            raise self._doubt()
+
+    def _doubt(self) -> NoNodeId:
+        if self.refusal:
+            return NoNodeId(
+                "nothing can be written", why=self.refusal, fix="Synchronise the clocks (NTP)"
+            )
+        return _stepped(self._clock.step_ms)
 
     def _tick(self) -> int:
         """The time for the next id; `_sequence` is its place within that millisecond."""
@@ -89,6 +106,22 @@ class IdGenerator:
         self._sequence = self._sequence + 1 if now_ms == self._last_ms else 0
         self._last_ms = now_ms
         return now_ms
+
+
+def _stepped(step_ms: int) -> NoNodeId:
+    """What to say of a machine whose clock was set while this process ran."""
+    is_ahead = step_ms > 0
+    return NoNodeId(
+        "nothing can be written",
+        why=f"this machine's clock was set {'ahead' if is_ahead else 'back'} by "
+        f"{abs(step_ms) / 1000:,.0f} s while this process ran",
+        fix="Check the clock (NTP). If it is right, "
+        + (
+            f"writing goes on within {CLOCK_STEP_SECONDS_HELD:.0f} s"
+            if is_ahead
+            else "start this process again"
+        ),
+    )
 
 
 def make(time_ms: int, node: int, sequence: int) -> int:
@@ -115,6 +148,11 @@ def node(id: int) -> int:
     return id >> SEQUENCE_BITS & NODES - 1
 
 
+def earliest_id(time_ms: int) -> int:
+    """The smallest id of a time."""
+    return time_ms - EPOCH_MS << TIME_SHIFT
+
+
 def lease_row(node: int) -> int:
     """The fixed id of a node's lease row; no generator ever reaches it."""
     return TIME_MAX << TIME_SHIFT | node << SEQUENCE_BITS
@@ -123,12 +161,13 @@ def lease_row(node: int) -> int:
 def check_clock(now_ms: int, newest_id: int) -> None:
     """Refuse a clock that is behind the newest id in the store.
 
-    A clock that is *ahead* cannot be told from a store that nobody has written to for a while.
+    A clock that is *ahead* cannot be told from a store that was not written to for a while.
     """
     behind_ms = time_ms(newest_id) - now_ms
     if behind_ms > CLOCK_BEHIND_MS_MAX:
         raise ClockRefused(
             "the store cannot be opened for writing",
             why=f"this machine's clock is {behind_ms / 1000:.0f} s behind the newest commit",
-            fix="Synchronise the clock (NTP) and start again",
+            fix="Synchronise the clock (NTP) and start again. If the clock is right, a commit was "
+            "stamped by one that was ahead: `headgate maintenance repair-clock` mends that",
         )

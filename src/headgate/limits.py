@@ -227,7 +227,9 @@ LEASE_MS = 10 * 60 * 1000
 LEASE_RENEW_MS = LEASE_MS // 3
 LEASE_CHECK_SECONDS = 5.0
 LEASE_BATCH = 16
-CLOCK_BEHIND_MS_MAX = 60 * 1000
+CLOCK_BEHIND_MS_MAX = 60 * 1000  # that clocks of nodes, and of the database, may differ
+CLOCK_STEP_MS_MAX = 5_000  # of a wall clock ahead, that is followed at once
+CLOCK_STEP_SECONDS_HELD = 60.0  # after which a longer one is, if nothing contradicts it
 
 # Authentication
 PASSWORD_CHARS_MIN = 8

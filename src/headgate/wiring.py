@@ -14,7 +14,7 @@ from typing import Protocol, cast
 from headgate.backends.memory import MemoryBackend
 from headgate.backends.sqlite.backend import SqliteBackend
 from headgate.catalog.entities import CATALOG_TYPES
-from headgate.clock import SystemClock
+from headgate.clock import Clock, SystemClock
 from headgate.errors import BadSetting, StoreNotFound
 from headgate.http.database_reads import ReadCountingBackend
 from headgate.kernel.backend import Backend
@@ -47,26 +47,41 @@ def open_kernel(
     settings: Settings,
     *,
     writable: bool = True,
-    counted: bool = False,
     create: bool = True,
     names: bool = False,
+    repair: bool = False,
 ) -> AbstractAsyncContextManager[Kernel]:
     """A kernel on the backend that the settings name, opened on entry and closed on exit.
 
-    `counted` counts how often the database is read. Without `create` a store that is not there is
-    not made: `StoreNotFound`. With `names` it can share its separator with the other nodes.
+    Without `create` a store that is not there is not made: `StoreNotFound`. With `names` it can
+    share its separator with the other nodes. With `repair` its newest commit may lie in the future.
     """
-    options = KernelOptions(
+    options = _options(settings, writable=writable, names=names, repair=repair)
+    backend = make_backend(settings, create=create)
+    return Kernel(backend, SystemClock(), entropy, options, STORED_TYPES)
+
+
+def serving_kernel(
+    settings: Settings, clock: Clock, *, writable: bool
+) -> AbstractAsyncContextManager[Kernel]:
+    """The same for a server, which counts how often the database is read.
+
+    It uses the one clock of its process: whether a step of it is right is found out here.
+    """
+    options = _options(settings, writable=writable, names=True, repair=False)
+    backend = ReadCountingBackend(make_backend(settings))
+    return Kernel(backend, clock, entropy, options, STORED_TYPES)
+
+
+def _options(settings: Settings, *, writable: bool, names: bool, repair: bool) -> KernelOptions:
+    return KernelOptions(
         cache_bytes=settings[CACHE_SIZE],
         commit=CommitOptions(settings[COMMIT_TIMEOUT], settings[COMMIT_BATCH]),
         writable=writable,
         holder=server_name(),
+        is_repair=repair,
         separator=settings[SCHEMA_SEPARATOR] if names else "",
     )
-    backend = make_backend(settings, create=create)
-    if counted:
-        backend = ReadCountingBackend(backend)
-    return Kernel(backend, SystemClock(), entropy, options, STORED_TYPES)
 
 
 def server_name() -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headgate.clock import SystemClock
+from headgate.clock import NS_PER_MS, SystemClock
 from headgate.settings.loading import load
 from headgate.testing.headgate_server import HeadgateServer
 from headgate.wiring import open_kernel
@@ -18,8 +18,9 @@ ANY_PORT = ("--set", "http.port=0")
 class EarlyClock(SystemClock):
     """The clock of a machine that is an hour ahead."""
 
-    def wall_ms(self) -> int:
-        return super().wall_ms() + 3_600_000
+    def _machine(self) -> tuple[int, int]:
+        wall_ns, stopwatch_ns = super()._machine()
+        return wall_ns + 3_600_000 * NS_PER_MS, stopwatch_ns
 
 
 def failed(said: dict[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ from headgate.backends.postgresql import backend as backend_module
 from headgate.backends.postgresql.backend import PostgresqlBackend
 from headgate.backends.postgresql.connector import Connector
 from headgate.backends.postgresql.failures import unavailable
+from headgate.clock import SystemClock
 from headgate.errors import BackendUnavailable, BadSetting, Closed, OutcomeUnknown
 from headgate.kernel.records import EMPTY, Partition, PointerKey, Row, Swap
 from headgate.testing.postgresql import PostgresqlServer
@@ -242,3 +243,12 @@ async def test_a_write_that_is_refused_half_way_does_not_claim_to_have_done_noth
         await backend.write([row(1, value=bytes(10)), row(2)])
 
     assert [found.id for found in await backend.fetch(KEY.realm, [1, 2, 3])] == [1]
+
+
+async def test_the_clock_of_the_server_is_told(backend: PostgresqlBackend) -> None:
+    """It runs on this machine here, so it says what this machine's says, also on one connection."""
+    before = SystemClock().machine_ms()
+    told = [await backend.clock_ms() for _ in range(3)]
+    after = SystemClock().machine_ms()
+
+    assert before - 1 <= told[0] <= told[1] <= told[2] <= after + 1

@@ -37,18 +37,6 @@ SPOILED = (
 )
 
 
-class JumpingClock(SteppedClock):
-    """Somebody puts its hands forward; its stopwatch goes on as before.
-
-    A process never sees them go back: `SystemClock` takes care of that.
-    """
-
-    jumped_ms = 0
-
-    def wall_ms(self) -> int:
-        return super().wall_ms() + self.jumped_ms
-
-
 async def looks_to_the_end(machine: Machine, job: int) -> int:
     """Let a machine look for jobs now and then, until this one has succeeded."""
     for number in range(1, LOOKS_MAX + 1):
@@ -67,7 +55,7 @@ async def looks_to_the_end(machine: Machine, job: int) -> int:
 @pytest.mark.parametrize("jump_ms", [60_000, DAY_MS, TEN_YEARS_MS])
 async def test_a_clock_that_jumps_midway_loses_no_purge(site: Site, jump_ms: int) -> None:
     """Whatever the hands show: the table's files go, and no others."""
-    clock = JumpingClock(site.world.rig.clock.wall_ms())
+    clock = SteppedClock(site.world.rig.clock.wall_ms())
     trouble = Trouble()
     machine = await site.machine(TERMS, clock, trouble)
     made = await machine.make()
@@ -76,7 +64,7 @@ async def test_a_clock_that_jumps_midway_loses_no_purge(site: Site, jump_ms: int
 
     def jump(_location: str) -> None:
         if len(trouble.deleted) == 30:
-            clock.jumped_ms = jump_ms
+            clock.jump(jump_ms)
 
     trouble.on_delete = jump
     await looks_to_the_end(machine, job)
@@ -88,12 +76,13 @@ async def test_a_clock_that_jumps_midway_loses_no_purge(site: Site, jump_ms: int
 async def test_a_time_that_a_wrong_clock_named_is_not_waited_for(site: Site) -> None:
     """A machine whose clock is ten years ahead says when a job is tried again, and is gone."""
     start_ms, trouble = site.world.rig.clock.wall_ms(), Trouble(expires_after=0)
-    clock = JumpingClock(start_ms)
+    clock = SteppedClock(start_ms)
     wrong = await site.machine(TERMS, clock, trouble)
     right = await site.machine(TERMS, SteppedClock(start_ms), Trouble())
     made = await right.make()
     job = await right.drop()
-    clock.jumped_ms = TEN_YEARS_MS
+    clock.jump(TEN_YEARS_MS)
+    clock.follow()
     clock.advance(LEASE_RENEW_MS)
     await turns(50)  # it renews the lease of its node
     await wrong.work()

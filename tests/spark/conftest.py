@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
-from headgate.clock import SystemClock
+from headgate.clock import SystemClock, deadline_from
 from headgate.pipelines.server import Server
 from headgate.purge.fence import Fence, new_fence
 from headgate.testing.headgate_server import HeadgateServer
@@ -100,7 +100,7 @@ def fence() -> Iterator[Fence]:
     """Open for as long as a test takes."""
     clock = SystemClock()
     with new_fence(clock) as fence:
-        fence.extend(clock.seconds() + 600)
+        fence.extend(deadline_from(clock).after(600))
         yield fence
 
 

@@ -17,7 +17,7 @@ from obstore.store import S3Store
 from pyspark.sql import SparkSession
 
 from headgate.cli.pipeline import pipeline
-from headgate.clock import Clock, SystemClock
+from headgate.clock import NS_PER_MS, Clock, SystemClock
 from headgate.errors import BadSetting, Forbidden, HeadgateError
 from headgate.pipelines.fixtures.places import ObjectPlace
 from headgate.pipelines.names import TableName
@@ -52,8 +52,9 @@ def _lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
 class LaterClock(SystemClock):
     """Ten days later: objects cannot be made to look old."""
 
-    def wall_ms(self) -> int:
-        return super().wall_ms() + 10 * DAY_SECONDS * 1_000
+    def _machine(self) -> tuple[int, int]:
+        wall_ns, stopwatch_ns = super()._machine()
+        return wall_ns + 10 * DAY_SECONDS * 1_000 * NS_PER_MS, stopwatch_ns
 
 
 class Meanwhile(Report):

@@ -14,7 +14,7 @@ import pytest
 from obstore.store import S3Store
 from pyspark.sql import SparkSession
 
-from headgate.clock import SystemClock
+from headgate.clock import NEVER, SystemClock, deadline_from
 from headgate.errors import LeaseLost
 from headgate.pipelines import purge_stages
 from headgate.pipelines.fixtures.catalog import Catalog
@@ -157,10 +157,10 @@ def test_a_lost_lease_stops_executors_and_driver(
 ) -> None:
     """The first see the fence, the second one cancels what runs; nothing is deleted."""
     table = DroppedTable(tmp_path).with_many(4)
-    fence.extend(0.0)
+    fence.extend(NEVER)
     with pytest.raises(LeaseLost):
         run(table.task(LEAVES), hands=hands_of(spark, fence))
-    fence.extend(SystemClock().seconds() + 600)
+    fence.extend(deadline_from(SystemClock()).after(600))
 
     def lost() -> None:
         raise LeaseLost("no")

@@ -1,12 +1,24 @@
-"""The system's clocks: never backwards, forward at once, and not fooled by a pause."""
+"""The system's clocks: never backwards, not ahead before it is sure, not fooled by a pause."""
 
 import asyncio
 import time
 
 import pytest
 
-from headgate.clock import NS_PER_MS, SystemClock
+from headgate.clock import (
+    NEVER,
+    NS_PER_MS,
+    SystemClock,
+    deadline_from,
+    latest_ms,
+    present_ms,
+    step_ms,
+)
+from headgate.limits import CLOCK_BEHIND_MS_MAX, CLOCK_STEP_MS_MAX, CLOCK_STEP_SECONDS_HELD
+from headgate.testing.manual_clock import START_MS, ManualClock
 
+HELD_MS = round(CLOCK_STEP_SECONDS_HELD * 1000)
+MONTH_MS = 30 * 86_400_000
 START_NS = 1_767_225_600_000 * NS_PER_MS
 
 
@@ -17,8 +29,9 @@ class Machine:
         self.wall_ns = START_NS
         self.stopwatch_ns = 5_000 * NS_PER_MS
         self.pause_after_reading_ms = 0
+        self.pauses = 1_000
         monkeypatch.setattr(time, "time_ns", self._time_ns)
-        monkeypatch.setattr(time, "monotonic_ns", self._monotonic_ns)
+        monkeypatch.setattr(time, "clock_gettime_ns", self._clock_gettime_ns)
 
     def passes(self, ms: int) -> None:
         self.wall_ns += ms * NS_PER_MS
@@ -29,13 +42,18 @@ class Machine:
 
     def _time_ns(self) -> int:
         now = self.wall_ns
-        self.passes(self.pause_after_reading_ms)
+        self._pause()
         return now
 
-    def _monotonic_ns(self) -> int:
+    def _clock_gettime_ns(self, _clock: int) -> int:
         now = self.stopwatch_ns
-        self.passes(self.pause_after_reading_ms)
+        self._pause()
         return now
+
+    def _pause(self) -> None:
+        if self.pauses:
+            self.pauses -= 1
+            self.passes(self.pause_after_reading_ms)
 
 
 @pytest.fixture
@@ -76,12 +94,160 @@ def test_a_wall_clock_that_caught_up_is_followed_again(
     assert clock.wall_ms() == before + 50
 
 
-def test_a_step_forward_is_followed_at_once(machine: Machine, clock: SystemClock) -> None:
-    """The next reading shows the new time."""
+def test_a_small_step_ahead_is_followed_at_once(machine: Machine, clock: SystemClock) -> None:
+    """A clock that is slewed or set by some seconds is what the machine shows."""
     before = clock.wall_ms()
-    machine.is_set(by_ms=86_400_000)
+    machine.is_set(by_ms=CLOCK_STEP_MS_MAX)
 
-    assert clock.wall_ms() == before + 86_400_000
+    assert clock.wall_ms() == before + CLOCK_STEP_MS_MAX
+    assert step_ms(clock) == 0
+
+
+def test_a_larger_step_ahead_is_suspected(machine: Machine, clock: SystemClock) -> None:
+    """Time goes on with the stopwatch, and says by how much the machine differs."""
+    before = clock.wall_ms()
+    machine.is_set(by_ms=MONTH_MS)
+    machine.passes(10)
+
+    assert clock.wall_ms() == before + 10
+    assert clock.machine_ms() == before + 10 + MONTH_MS
+    assert step_ms(clock) == MONTH_MS
+
+
+def test_a_jump_of_a_month_for_four_seconds_leaves_no_trace(
+    machine: Machine, clock: SystemClock
+) -> None:
+    """What was never followed needs no way back."""
+    before = clock.wall_ms()
+    machine.is_set(by_ms=MONTH_MS)
+    for _ in range(4):
+        machine.passes(1_000)
+        clock.wall_ms()
+    machine.is_set(by_ms=-MONTH_MS)
+
+    assert clock.wall_ms() == before + 4_000 == machine.wall_ns // NS_PER_MS
+    assert step_ms(clock) == 0
+
+
+def test_a_step_ahead_that_lasts_is_followed(machine: Machine, clock: SystemClock) -> None:
+    """After a minute in which nothing contradicts it, and not before."""
+    before = clock.wall_ms()
+    machine.is_set(by_ms=MONTH_MS)
+    clock.wall_ms()
+    machine.passes(HELD_MS - 1)
+    early = clock.wall_ms()
+    machine.passes(1)
+
+    assert early == before + HELD_MS - 1
+    assert clock.wall_ms() == before + HELD_MS + MONTH_MS
+    assert step_ms(clock) == 0
+
+
+def test_a_second_jump_is_not_taken_for_the_first(machine: Machine, clock: SystemClock) -> None:
+    """Each has to last by itself, also if it is as large as the one before."""
+    before = clock.wall_ms()
+    for _ in range(2):
+        machine.is_set(by_ms=MONTH_MS)
+        clock.wall_ms()
+        machine.is_set(by_ms=-MONTH_MS)
+        machine.passes(HELD_MS)
+        clock.wall_ms()
+    machine.is_set(by_ms=MONTH_MS)
+
+    assert clock.wall_ms() == before + 2 * HELD_MS
+
+
+def test_a_step_that_grows_has_to_last_again(machine: Machine, clock: SystemClock) -> None:
+    """An hour that lasted for a minute says nothing of the month that follows."""
+    before = clock.wall_ms()
+    machine.is_set(by_ms=3_600_000)
+    clock.wall_ms()
+    machine.passes(HELD_MS)
+    machine.is_set(by_ms=MONTH_MS)
+
+    assert clock.wall_ms() == before + HELD_MS
+
+
+def test_a_step_that_is_confirmed_is_followed_at_once(machine: Machine, clock: SystemClock) -> None:
+    """Whatever else knows the time may say so; a step back is not followed even then."""
+    before = clock.wall_ms()
+    machine.is_set(by_ms=MONTH_MS)
+    clock.follow()
+    ahead = clock.wall_ms()
+    machine.is_set(by_ms=-MONTH_MS)
+    clock.follow()
+
+    assert ahead == clock.wall_ms() == before + MONTH_MS
+
+
+def test_a_step_that_is_contradicted_has_to_last_from_then_on(
+    machine: Machine, clock: SystemClock
+) -> None:
+    """It is not followed for as long as something contradicts it."""
+    before = clock.wall_ms()
+    machine.is_set(by_ms=MONTH_MS)
+    for _ in range(10):
+        clock.wall_ms()
+        machine.passes(HELD_MS - 1)
+        clock.hold()
+    assert clock.wall_ms() == before + 10 * (HELD_MS - 1)
+    machine.passes(HELD_MS)
+
+    assert clock.wall_ms() > before + MONTH_MS
+
+
+def test_a_step_back_beyond_the_tolerance_is_told(machine: Machine, clock: SystemClock) -> None:
+    """This process is ahead of all others then, until the machine's clock has caught up."""
+    machine.is_set(by_ms=-CLOCK_BEHIND_MS_MAX)
+    tolerated = step_ms(clock)
+    machine.is_set(by_ms=-1)
+    told = step_ms(clock)
+    machine.is_set(by_ms=1)
+
+    assert (tolerated, told, step_ms(clock)) == (0, -CLOCK_BEHIND_MS_MAX - 1, 0)
+
+
+def test_verdicts_of_the_moment_come_back_with_the_machine(
+    machine: Machine, clock: SystemClock
+) -> None:
+    """The present time is neither that of a suspected step, nor that of one which is over."""
+    start = clock.wall_ms()
+    machine.is_set(by_ms=MONTH_MS)
+    suspected = present_ms(clock), latest_ms(clock)
+    clock.follow()
+    followed = present_ms(clock)
+    machine.is_set(by_ms=-MONTH_MS)
+
+    assert suspected == (start, start + MONTH_MS)
+    assert followed == start + MONTH_MS
+    assert present_ms(clock) == start
+    assert latest_ms(clock) == start + MONTH_MS
+
+
+def test_a_deadline_has_passed_when_one_of_two_clocks_says_so() -> None:
+    """A machine that slept for hours may not have counted them on its stopwatch."""
+    clock = ManualClock()
+    deadline = deadline_from(clock).after(10)
+    assert NEVER.has_passed(clock)
+    assert not deadline.has_passed(clock)
+    clock.jump(10_000)
+    assert deadline.has_passed(clock)
+    clock.jump(-10_000)
+    assert not deadline.has_passed(clock)
+    clock.advance(10_000)
+
+    assert deadline.has_passed(clock)
+
+
+def test_a_machine_that_slept_has_not_jumped() -> None:
+    """The time that counts includes the time for which the machine was suspended."""
+    clock = ManualClock()
+    seconds = clock.seconds()
+    clock.suspend(MONTH_MS)
+
+    assert clock.wall_ms() == clock.machine_ms() == START_MS + MONTH_MS
+    assert step_ms(clock) == 0
+    assert clock.seconds() == seconds
 
 
 def test_a_pause_within_a_reading_is_no_step_forward(machine: Machine, clock: SystemClock) -> None:
@@ -95,9 +261,8 @@ def test_a_pause_within_a_reading_is_no_step_forward(machine: Machine, clock: Sy
 
 def test_a_pause_while_the_clock_is_made_is_caught_up(machine: Machine) -> None:
     """The first readings may be apart; the next ones set it right."""
-    machine.pause_after_reading_ms = 10_000
+    machine.pause_after_reading_ms, machine.pauses = 10_000, 1
     clock = SystemClock()
-    machine.pause_after_reading_ms = 0
 
     assert clock.wall_ms() == machine.wall_ns // NS_PER_MS
 

@@ -170,6 +170,39 @@ def test_waiting_for_the_next_millisecond_does_not_leave_the_lease(clock: Manual
         generator.next()
 
 
+@pytest.mark.parametrize(("jump_ms", "word"), [(30 * 86_400_000, "ahead"), (-3_600_000, "back")])
+def test_no_id_is_made_while_the_clock_is_in_doubt(
+    generator: IdGenerator, clock: ManualClock, jump_ms: int, word: str
+) -> None:
+    """Neither with the new time nor with the old one; as soon as the jump is over, with both."""
+    clock.jump(jump_ms)
+    with pytest.raises(NoNodeId, match=f"set {word} by"):
+        generator.next()
+    with pytest.raises(NoNodeId):
+        generator.check_clock()
+    clock.jump(-jump_ms)
+    clock.advance(5)
+
+    assert ids.time_ms(generator.next()) == START_MS + 5
+    generator.check_clock()
+
+
+def test_no_id_is_made_by_a_clock_that_is_refused(generator: IdGenerator) -> None:
+    """The error says what speaks against it."""
+    generator.refusal = "this machine's clock is 61 s ahead of that of the database"
+    with pytest.raises(NoNodeId, match="61 s ahead of that of the database"):
+        generator.next()
+    generator.refusal = ""
+
+    assert generator.next()
+
+
+def test_the_earliest_id_of_a_time_is_not_later_than_any_other() -> None:
+    """It is greater than all of earlier times."""
+    assert ids.earliest_id(START_MS) == ids.make(START_MS, 0, 0)
+    assert ids.earliest_id(START_MS) > ids.make(START_MS - 1, NODES - 1, IDS_PER_MS - 1)
+
+
 @pytest.mark.parametrize("time_ms", [EPOCH_MS - 1, 0, EPOCH_MS + TIME_MAX, EPOCH_MS + 2**41])
 def test_a_time_that_does_not_fit_is_refused(time_ms: int) -> None:
     """Ids begin in 2025 and end when 41 bits of milliseconds are used up, in 2094."""

@@ -26,6 +26,7 @@ def test_locations_fit_into_indexes() -> None:
 def test_leases_outlive_two_renewals() -> None:
     """One renewal may fail."""
     assert most.LEASE_MS > 2 * most.LEASE_RENEW_MS
+    assert most.CLOCK_STEP_MS_MAX < most.CLOCK_BEHIND_MS_MAX
 
 
 def test_operations_are_kept_for_whole_buckets() -> None:

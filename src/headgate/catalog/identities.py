@@ -19,6 +19,7 @@ from headgate.catalog.proofs import PasswordProof, TokenProof
 from headgate.catalog.rights import second_of
 from headgate.catalog.stored_names import IDS, NAMES
 from headgate.errors import NotAuthenticated
+from headgate.kernel.clock_repair import NEWEST_ID
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
@@ -216,8 +217,12 @@ async def dropped_at(head: HeadView, letter: bytes, names: Sequence[str]) -> lis
 
 
 def note_drop(draft: Draft, letter: bytes, name: str) -> None:
-    """Remember, in a commit, that a user or group of this name was dropped now."""
-    draft.index(DROPPED_NAMES).put(letter + name.encode(), id_bytes(draft.new_id()))
+    """Remember, in a commit, that a user or group of this name was dropped now.
+
+    Also what a clock that was ahead has stamped with a later id was there before this drop.
+    """
+    dropped = max(draft.new_id(), draft.marks.get(NEWEST_ID, 0))
+    draft.index(DROPPED_NAMES).put(letter + name.encode(), id_bytes(dropped))
 
 
 async def create_identities(kernel: Kernel) -> None:

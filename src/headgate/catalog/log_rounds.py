@@ -75,6 +75,7 @@ class LogRounds:
         """Cut what is too old by now."""
         if not self._retention_ms:
             return
+        self._kernel.ids.check_clock()
         before_ms = self._kernel.clock.wall_ms() - self._retention_ms
         keys = await self._kernel.log.pointers()
         apart_ms = self._retention_ms // LOG_MARKS

@@ -99,7 +99,8 @@ class SigningKeys:
             for key, object in old[: max(len(old) - keep, 0)]:
                 keys.remove(key)
                 draft.discard(int.from_bytes(object, "big"))
-            id = draft.new_id()
+            last = int.from_bytes(old[-1][0], "big") if old else 0
+            id = max(draft.new_id(), last + 1)  # the newest, also after one with a later time
             sealed = self._master.seal(secret, about(id))
             keys.put(id_bytes(id), id_bytes(draft.stage(SigningKeyEntity(sealed, draft.now_ms))))
             draft.note(note("create", "signing-key", str(id), by))

@@ -144,6 +144,8 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
         async with open_kernel(settings, writable=False) as kernel:
             yield await _database(kernel, place, clock)
             yield clock
+            if ahead := await _ahead(kernel):
+                yield Finding("clock", ok=True, text=ahead, warns=True)
             if unknown := await unknown_admins(settings, kernel):
                 yield Finding("users", ok=True, text=unknown, warns=True)
             yield await found_of_jobs(kernel)
@@ -173,6 +175,17 @@ async def _clock(settings: Settings) -> Finding:
     except ClockRefused as error:
         return Finding("clock", ok=False, text=str(error))
     return Finding("clock", ok=True, text=f"it says {now}, which is not behind the newest commit")
+
+
+async def _ahead(kernel: Kernel) -> str:
+    """What to say of commits and leases that a clock which was ahead has left; empty if none."""
+    found = await kernel.clock_repair.find()
+    if not found.has_work:
+        return ""
+    return (
+        f"{len(found.pointers)} pointers and {len(found.leases)} leases of nodes lie in the "
+        "future; `headgate maintenance repair-clock` shows and mends them"
+    )
 
 
 async def _database(kernel: Kernel, place: str, clock: Finding) -> Finding:

@@ -7,6 +7,7 @@ from headgate.catalog.calls import OPERATOR
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
+from headgate.cli.repair_clock import repair_clock
 from headgate.kernel.kernel import Kernel
 from headgate.maintenance.extent import Wanted
 from headgate.maintenance.running import Order, Running
@@ -21,9 +22,13 @@ _MS = 1_000
 @click.group(invoke_without_command=True)
 @click.pass_context
 def maintenance(context: click.Context) -> None:
-    """Sweep the store: delete what nothing refers to any more. See what sweeps did."""
+    """Sweep the store: delete what nothing refers to any more. See what sweeps did. Mend ids that
+    a wrong clock made."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+
+
+maintenance.add_command(repair_clock)
 
 
 @maintenance.command()

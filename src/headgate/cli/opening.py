@@ -20,12 +20,14 @@ def with_kernel(
     writable: bool,
     create: bool | None = None,
     names: bool = False,
+    repair: bool = False,
 ) -> T:
     """Open the store that the settings name, do this work on it, and close it.
 
     Who only reads makes no store, nor who needs what is in it: one that is not there is most
     likely looked for in a wrong place. Who writes `names`, or what they are checked with, needs
-    the separator that the nodes of the store have.
+    the separator that the nodes of the store have. With `repair` the newest commit may lie in the
+    future.
     """
     create = writable if create is None else create
     if run.settings[BACKEND] == "memory:":
@@ -36,7 +38,9 @@ def with_kernel(
         )
 
     async def opened() -> T:
-        opening = open_kernel(run.settings, writable=writable, create=create, names=names)
+        opening = open_kernel(
+            run.settings, writable=writable, create=create, names=names, repair=repair
+        )
         async with opening as kernel:
             if names:
                 await kernel.share_separator()

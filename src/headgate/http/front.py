@@ -14,7 +14,7 @@ from typing import Any, Self, cast
 
 import msgspec
 
-from headgate.clock import Clock
+from headgate.clock import Clock, present_ms
 from headgate.errors import (
     HeadgateError,
     NotAuthenticated,
@@ -254,7 +254,7 @@ class Front:
         """Not longer than whoever asks is known."""
         if request.expires_ms is None:
             return STANDING_SECONDS
-        return min(STANDING_SECONDS, (request.expires_ms - self._clock.wall_ms()) / 1000)
+        return min(STANDING_SECONDS, (request.expires_ms - present_ms(self._clock)) / 1000)
 
     def _refusal(self, scope: Message, request: Request) -> HeadgateError | None:
         """Why this is not even looked at, if so. Browsers send what any page tells them to."""

@@ -14,7 +14,7 @@ Invariants every backend keeps, proven by `headgate.testing.backend_conformance`
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from headgate.kernel.records import (
     WHOLE,
@@ -138,3 +138,20 @@ class Backend(Protocol):
         Not atomic. The answer is how many were deleted; 0 means that nothing is left.
         """
         ...
+
+
+@runtime_checkable
+class DatabaseClock(Protocol):
+    """What a backend may offer besides: the clock of the machine on which its database runs."""
+
+    async def clock_ms(self) -> int | None:
+        """The present time of the database, in milliseconds since 1970.
+
+        Absence: None if it has no clock but that of this machine.
+        """
+        ...
+
+
+async def database_clock_ms(backend: Backend) -> int | None:
+    """The present time of a backend's database; None if it offers none."""
+    return await backend.clock_ms() if isinstance(backend, DatabaseClock) else None

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from headgate.kernel.backend import Backend
+from headgate.kernel.backend import Backend, database_clock_ms
 from headgate.kernel.records import (
     WHOLE,
     Outcome,
@@ -71,6 +71,9 @@ class ForwardingBackend:
 
     async def delete_realm(self, realm: str, limit: int) -> int:
         return await self.inner.delete_realm(realm, limit)
+
+    async def clock_ms(self) -> int | None:
+        return await database_clock_ms(self.inner)
 
 
 @asynccontextmanager

@@ -13,6 +13,8 @@ from headgate.ids import IdGenerator, check_clock
 from headgate.kernel.backend import Backend
 from headgate.kernel.cache import Cache
 from headgate.kernel.chain import ChainReader
+from headgate.kernel.clock_guard import ClockGuard
+from headgate.kernel.clock_repair import ClockRepair
 from headgate.kernel.commit import CommitOptions, Committer
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.head import HEAD_TYPES
@@ -56,6 +58,8 @@ class KernelOptions(msgspec.Struct, frozen=True):
     """False leases no node id; such a kernel can only read."""
     holder: str = "headgate"
     """Who leases the node id, for people: host and process."""
+    is_repair: bool = False
+    """True opens a store whose newest id lies in the future, to mend that, if no node runs."""
     separator: str = ""
     """What joins the levels of names, if this process writes any: all nodes need the same."""
 
@@ -94,6 +98,8 @@ class Kernel:
             entropy=entropy,
         )
         self._leases.separator = options.separator
+        self._guard = ClockGuard(self.store, self._leases, clock, self.ids)
+        self.clock_repair = ClockRepair(self.store, self._leases, clock, self.ids, entropy)
         self._shares_separator = False
 
     async def open(self) -> None:
@@ -101,9 +107,10 @@ class Kernel:
         try:
             await self.backend.open()
             await self._find_realms()
-            if self._options.writable:
+            if self._options.writable or self._options.is_repair:
                 await self._check_clock()
-                await self._leases.start(self._agree)
+            if self._options.writable:
+                await self._leases.start(self._before_renewal, self._guard.look)
                 await self._agree()
             else:
                 await self.committer.close("this node only reads")
@@ -156,9 +163,18 @@ class Kernel:
             await self.backend.create_pointers(SYSTEM_REALM, [REALMS])
 
     async def _check_clock(self) -> None:
-        """Refuse a clock that is behind the newest commit of any pointer."""
+        """Refuse a clock that is certainly wrong, or behind the newest commit of any pointer."""
+        await self._guard.compare()
+        if self._options.is_repair:
+            await self.clock_repair.check_alone()
+            return
         async for pointers in self.backend.scan_pointers():
             check_clock(self.clock.wall_ms(), max(pointer.value for pointer in pointers))
+
+    async def _before_renewal(self) -> None:
+        """Object to a renewal by a clock that is wrong, or by a node that the others outgrew."""
+        await self._guard.compare()
+        await self._agree()
 
     async def _agree(self) -> None:
         """Settle on a format level with the other nodes, now and before each renewal."""

@@ -38,6 +38,10 @@ Confirm = Callable[[], Awaitable[None]]
 """Raises if a lease must not be used."""
 
 
+async def _no_look() -> None:
+    """Look at nothing between renewals."""
+
+
 class NodeLease(Stored, frozen=True):
     """The lease row of one node id."""
 
@@ -53,6 +57,11 @@ class NodeLease(Stored, frozen=True):
     separator: str | None = None
     """The separator of the holder; empty if it writes no names, None if it is of a program that
     did not say so."""
+    renewed_ms: int = 0
+    """The holder's clock when it wrote this; 0 if it gave the node id back, or did not say."""
+    is_retired: bool = False
+    """Whether its end lies so far in the future that no right clock wrote it, and a repair found
+    it: the node id stays taken until then, but no node lives that has it."""
 
 
 NODE_LEASE_TYPE = ObjectType("node-lease", NodeLease)
@@ -89,10 +98,13 @@ class NodeLeases:
         does not object: other nodes may have taken this one for dead."""
         self._confirm = confirm
 
-    async def start(self, before_renewal: Confirm) -> None:
-        """Lease a node id and keep it leased, as long as `before_renewal` does not object."""
+    async def start(self, before_renewal: Confirm, look: Confirm = _no_look) -> None:
+        """Lease a node id and keep it leased, as long as `before_renewal` does not object.
+
+        `look` is called every few seconds, and puts a renewal off if it raises.
+        """
         await self.acquire()
-        self._renewing = asyncio.create_task(self._keep(before_renewal))
+        self._renewing = asyncio.create_task(self._keep(before_renewal, look))
 
     async def stop(self) -> None:
         """Give the node id back. If the database does not answer, the lease just runs out."""
@@ -120,8 +132,8 @@ class NodeLeases:
     async def renew(self) -> None:
         """Move the end of the lease; take another node id if this one was lost."""
         held = self._held
-        is_over = held is None or _lease(held).ends_ms <= self._clock.wall_ms()
-        if held is None or is_over or not await self._write(_lease(held).node, held):
+        is_over = held is None or lease_of(held).ends_ms <= self._clock.wall_ms()
+        if held is None or is_over or not await self._write(lease_of(held).node, held):
             self._drop()
             await self.acquire()
         self._use()
@@ -134,9 +146,9 @@ class NodeLeases:
         self._drop()
         try:
             if await self._end(held) is Outcome.LOST:
-                id = lease_row(_lease(held).node)
+                id = lease_row(lease_of(held).node)
                 row = (await self._store.read_versioned(SYSTEM_REALM, [id])).get(id)
-                if row is not None and _lease(row).token == self._token:
+                if row is not None and lease_of(row).token == self._token:
                     await self._end(row)  # a renewal that was cut short had landed
         except (BackendUnavailable, OutcomeUnknown):
             return
@@ -144,16 +156,20 @@ class NodeLeases:
     async def live(self) -> list[NodeLease]:
         """The leases of all nodes that run now, as far as this clock can tell."""
         now_ms = self._clock.wall_ms()
-        rows = await self._store.read_versioned(SYSTEM_REALM, [lease_row(n) for n in range(NODES)])
-        return [lease for row in rows.values() if (lease := _lease(row)).ends_ms > now_ms]
+        leases = [lease_of(row) for row in (await read_leases(self._store)).values()]
+        return [one for one in leases if one.ends_ms > now_ms and not one.is_retired]
+
+    def is_own(self, lease: NodeLease) -> bool:
+        """Whether this process wrote it."""
+        return lease.token == self._token
 
     async def _end(self, row: Versioned) -> Outcome:
-        lease = _lease(row)
+        lease = lease_of(row)
         ends_ms = max(self._clock.wall_ms(), self._generator.last_ms) + 1
         return await self._store.update(
             SYSTEM_REALM,
             lease_row(lease.node),
-            msgspec.structs.replace(lease, ends_ms=ends_ms),
+            msgspec.structs.replace(lease, ends_ms=ends_ms, renewed_ms=0),
             expected=row.version,
             version=self._entropy(),
         )
@@ -166,7 +182,7 @@ class NodeLeases:
             yield [(start + offset + step) % NODES for step in range(LEASE_BATCH)]
 
     async def _try(self, node: int, row: Versioned | None) -> bool:
-        if row is not None and _lease(row).ends_ms >= self._clock.wall_ms():
+        if row is not None and lease_of(row).ends_ms >= self._clock.wall_ms():
             return False
         return await self._write(node, row)
 
@@ -174,11 +190,10 @@ class NodeLeases:
         """Write our lease over this row; True if it is ours now."""
         now_ms = self._clock.wall_ms()
         renewed = row is not None and row is self._held
-        leased_ms = _lease(row).leased_ms if row is not None and renewed else now_ms
+        leased_ms = lease_of(row).leased_ms if row is not None and renewed else now_ms
         ends_ms = now_ms + LEASE_MS
-        lease = NodeLease(
-            node, self._holder, self._token, leased_ms, ends_ms, self._level, self.separator
-        )
+        who = (node, self._holder, self._token)
+        lease = NodeLease(*who, leased_ms, ends_ms, self._level, self.separator, now_ms)
         version = self._entropy()
         id = lease_row(node)
         try:
@@ -209,14 +224,14 @@ class NodeLeases:
 
     def _use(self) -> None:
         assert self._held is not None
-        lease = _lease(self._held)
+        lease = lease_of(self._held)
         self._generator.use(Lease(lease.node, lease.leased_ms, lease.ends_ms))
 
     def _drop(self) -> None:
         self._held = None
         self._generator.use(None)
 
-    async def _keep(self, before_renewal: Confirm) -> None:
+    async def _keep(self, before_renewal: Confirm, look: Confirm) -> None:
         """Renew for ever. Failures are tried again; the generator stops by itself at the end.
 
         The wall clock says when: a machine that slept wakes up with its lease long over.
@@ -224,9 +239,10 @@ class NodeLeases:
         due_ms = self._clock.wall_ms() + LEASE_RENEW_MS
         while True:
             await self._clock.sleep(LEASE_CHECK_SECONDS)
-            if self._clock.wall_ms() < due_ms:
-                continue
             try:
+                await look()
+                if self._clock.wall_ms() < due_ms:
+                    continue
                 await before_renewal()
                 await self.renew()
                 due_ms = self._clock.wall_ms() + LEASE_RENEW_MS
@@ -240,5 +256,11 @@ class NodeLeases:
                 continue
 
 
-def _lease(row: Versioned) -> NodeLease:
+async def read_leases(store: Store) -> dict[int, Versioned]:
+    """The lease rows of all node ids that were ever leased, by their row ids."""
+    return await store.read_versioned(SYSTEM_REALM, [lease_row(one) for one in range(NODES)])
+
+
+def lease_of(row: Versioned) -> NodeLease:
+    """What a lease row says."""
     return expect(row.value, NodeLease, 0)

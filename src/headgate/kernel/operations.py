@@ -16,6 +16,7 @@ from headgate.limits import (
 )
 
 INDEX = "operations"
+BUCKET_BYTES = 8
 _BUCKETS = OPERATION_LIFETIME_MS // OPERATION_BUCKET_MS + 1
 
 
@@ -42,7 +43,20 @@ def find(tree: Tree, operation: bytes, now_ms: int) -> bytes | None:
         result = tree.get(_key(bucket, operation))
         if result is not None:
             return result
-    return None
+    return _find_later(tree, operation, newest + 1)
+
+
+def _find_later(tree: Tree, operation: bytes, bucket: int) -> bytes | None:
+    """The result that a clock which was ahead has filed in this bucket or a later one."""
+    while True:
+        later = next(iter(tree.scan(_key(bucket, b""))), None)
+        if later is None:
+            return None
+        bucket = int.from_bytes(later[0][:BUCKET_BYTES], "big")
+        result = tree.get(_key(bucket, operation))
+        if result is not None:
+            return result
+        bucket += 1
 
 
 def record(tree: Tree, operation: bytes, result: object, now_ms: int) -> None:
@@ -75,4 +89,4 @@ def expire(tree: Tree, now_ms: int) -> None:
 
 
 def _key(bucket: int, operation: bytes) -> bytes:
-    return bucket.to_bytes(8, "big") + operation
+    return bucket.to_bytes(BUCKET_BYTES, "big") + operation

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from headgate.clock import SystemClock
+from headgate.clock import SystemClock, deadline_from
 from headgate.errors import (
     Conflict,
     Forbidden,
@@ -170,13 +170,13 @@ class Purge:
     async def run(self, deleter: Callable[[Callable[[Roots], object]], Deleter]) -> JobDone:
         """Claim it and do it, if nobody else does."""
         clock = SystemClock()
-        began = clock.seconds()
+        began = deadline_from(clock)
         try:
             claimed = claim(self._server, self._job.id)
         except (Conflict, NotFound) as error:  # who else did it may be done by now
             return self._done(TAKEN, error.why or error.what)
         with new_fence(clock) as fence:
-            fence.extend(began + claimed.silence_seconds)
+            fence.extend(began.after(claimed.silence_seconds))
             work = Work(self._server, self._job.id, claimed, fence)
             try:
                 with self._report.stage(self._job.name) as stage:

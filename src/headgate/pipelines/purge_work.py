@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from headgate.clock import deadline_from
 from headgate.errors import Conflict, HeadgateError, LeaseLost, OutcomeUnknown, Unavailable
 from headgate.pipelines.bounds import SPARK_REPORT_SECONDS
 from headgate.purge.deleter import Progress
@@ -115,7 +116,7 @@ class Work:
     async def _answered(self, report: Report) -> Order:
         """The answer to a report; sent until it is answered, or our time is over."""
         while True:
-            sent = self._clock.seconds()
+            sent = deadline_from(self._clock)
             try:
                 answer = await asyncio.to_thread(self._server.post, self._path, report)
             except Conflict as lost:
@@ -124,5 +125,5 @@ class Work:
                 self._fence.check()
                 await self._clock.sleep(RETRY_SECONDS)
             else:
-                self._fence.extend(sent + self._claimed.silence_seconds)
+                self._fence.extend(sent.after(self._claimed.silence_seconds))
                 return msgspec.convert(answer, Order)

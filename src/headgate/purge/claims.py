@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from headgate.catalog.purging import LiveJob
+from headgate.clock import NEVER, deadline_from
 from headgate.errors import BackendUnavailable, LeaseLost, OutcomeUnknown, Unavailable
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.objects import expect
@@ -158,26 +159,22 @@ class Lease:
     def __init__(self, kernel: Kernel, terms: JobTerms, live: LiveJob, found: Versioned) -> None:
         self.live = live
         self.row = row_of(found)
-        self.deadline = 0.0
-        """Until when the job is ours, by the stopwatch."""
+        self.deadline = NEVER
+        """Until when the job is ours."""
         self._kernel = kernel
         self._usable_ms = terms.lease_ms - terms.lease_ms // MARGIN
         self._version = found.version
-        self._wall_deadline_ms = 0
+        self._sent = 0.0
         self._doubtful: set[int] = set()  # versions of writes whose outcome nobody knows
         self._writing = asyncio.Lock()
 
     def holds(self) -> bool:
-        """Whether nobody else can have the job.
-
-        A machine that slept may not have counted that time, but its wall clock is set right.
-        """
-        clock = self._kernel.clock
-        return clock.seconds() < self.deadline and clock.wall_ms() < self._wall_deadline_ms
+        """Whether no other worker can have the job."""
+        return not self.deadline.has_passed(self._kernel.clock)
 
     def age(self) -> float:
         """Seconds since the last heartbeat was sent."""
-        return self._kernel.clock.seconds() - self.deadline + self._usable_ms / _MS
+        return self._kernel.clock.seconds() - self._sent
 
     async def beat(self, row: JobRow) -> None:
         """Write the row and keep the job; `LeaseLost` if it is not ours any more."""
@@ -204,11 +201,11 @@ class Lease:
     async def _write(self, row: JobRow) -> None:
         clock = self._kernel.clock
         for _ in range(RESOLVE_TRIES_MAX):
-            sent, sent_ms = clock.seconds(), clock.wall_ms()
+            sent = deadline_from(clock)
             if await self._swap(row):
                 self.row = row
-                self.deadline = sent + self._usable_ms / _MS
-                self._wall_deadline_ms = sent_ms + self._usable_ms
+                self._sent = sent.seconds
+                self.deadline = sent.after(self._usable_ms / _MS)
                 return
             await clock.sleep(RESOLVING_PAUSE_SECONDS)
         raise BackendUnavailable(

@@ -1,8 +1,9 @@
 """Until when a child process may delete: a small file that it and its parent have in memory.
 
 The parent moves the end of the time as its lease is renewed. A parent that is stopped, or dead, no
-longer does, so its child ends before anybody else takes the job. The stopwatch is one for all
-processes of a machine.
+longer does, so its child ends before another worker takes the job. The stopwatch and the machine's
+wall clock are the same for all processes of a machine. Both count: a machine that was suspended may
+not have counted that time on its stopwatch.
 """
 
 import mmap
@@ -13,12 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from headgate.clock import Clock
+from headgate.clock import NEVER, Clock, Deadline
 from headgate.errors import LeaseLost
 from headgate.workers.running import is_running
 
 PREFIX = "headgate-fence-"
-_TWICE = struct.Struct("=dd")
+_TWICE = struct.Struct("=dqdq")
+"""Stopwatch and wall clock; and both once more, as one may be half written."""
 
 
 class Fence:
@@ -33,13 +35,15 @@ class Fence:
         finally:
             os.close(file)
 
-    def extend(self, deadline: float) -> None:
-        """Let the child go on until the clock's stopwatch shows this."""
-        _TWICE.pack_into(self._memory, 0, deadline, deadline)
+    def extend(self, deadline: Deadline) -> None:
+        """Let the child go on until then."""
+        _TWICE.pack_into(self._memory, 0, *deadline, *deadline)
 
     def check(self) -> None:
         """Raise LeaseLost if the time is over."""
-        if self.clock.seconds() >= min(_TWICE.unpack_from(self._memory)):  # one may be half written
+        seconds, machine_ms, seconds_again, machine_ms_again = _TWICE.unpack_from(self._memory)
+        deadline = Deadline(min(seconds, seconds_again), min(machine_ms, machine_ms_again))
+        if deadline.has_passed(self.clock):
             raise LeaseLost(
                 "The purge was stopped",
                 why="this worker's lease on the job was not renewed in time",
@@ -60,7 +64,7 @@ def new_fence(clock: Clock) -> Iterator[Fence]:
         try:
             yield fence
         finally:
-            fence.extend(0.0)  # who still has it in memory stops too
+            fence.extend(NEVER)  # a process that still has it in memory stops too
             fence.close()
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from headgate.clock import Clock
+from headgate.clock import Clock, present_ms
 from headgate.errors import BadSetting
 
 LIFE_SECONDS = 3600
@@ -38,7 +38,7 @@ class ServiceAccount:
         self._clock = clock
 
     def __call__(self) -> dict[str, Any]:
-        now = self._clock.wall_ms() // 1000
+        now = present_ms(self._clock) // 1000
         claims = {
             "iss": self._email,
             "sub": self._email,

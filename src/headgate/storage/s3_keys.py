@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from headgate.clock import Clock
+from headgate.clock import Clock, present_ms
 from headgate.errors import BadSetting, StorageUnavailable
 from headgate.storage.key_texts import PresentKeys, UnusableText, keys_in, moment
 from headgate.storage.options import S3Options, StorageOptions
@@ -34,7 +34,7 @@ def present_keys(options: S3Options, clock: Clock) -> PresentKeys | None:
     """The keys to use now; None if requests are not signed. StorageUnavailable if there should be
     some and there are none."""
     if options.credentials_file:
-        return _key_file(options.credentials_file).present(clock.wall_ms())
+        return _key_file(options.credentials_file).present(present_ms(clock))
     if not options.access_key_id:
         return None
     return PresentKeys(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote, urlsplit
 
-from headgate.clock import Clock
+from headgate.clock import Clock, present_ms
 from headgate.errors import Unsupported
 from headgate.storage.options import S3Options
 from headgate.storage.places import parse
@@ -65,7 +65,7 @@ class S3Signer:
         self._check_headers(given, prefixes)
         added = sign(
             self._keys,
-            Scope("s3", region, self._clock.wall_ms()),
+            Scope("s3", region, present_ms(self._clock)),
             method=method,
             url=url,
             headers=_signed(given),

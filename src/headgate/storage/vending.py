@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping
 
 from headgate.catalog.ports import StorageCredential
-from headgate.clock import Clock
+from headgate.clock import Clock, present_ms
 from headgate.limits import CREDENTIAL_SECONDS_MAX, CREDENTIALS_KNOWN_MAX
 from headgate.storage import endpoints
 from headgate.storage.options import AzureOptions, GcsOptions, S3Options, StorageOptions
@@ -133,7 +133,7 @@ class StorageVending:
         )
         present = present_keys(options, self._clock)
         keys = present.keys if present else Keys("", "")
-        return await assume_role(options, keys, policy, self._clock.wall_ms())
+        return await assume_role(options, keys, policy, present_ms(self._clock))
 
     def _s3_static(self, options: S3Options) -> dict[str, str]:
         present = present_keys(options, self._clock)
@@ -151,7 +151,7 @@ class StorageVending:
         }
 
     def _current_piece(self, options: S3Options) -> int:
-        return self._clock.wall_ms() // (options.duration_seconds * 500)
+        return present_ms(self._clock) // (options.duration_seconds * 500)
 
 
 def _heard(task: asyncio.Task[TemporaryKeys]) -> None:

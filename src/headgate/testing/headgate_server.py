@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,15 +19,23 @@ class HeadgateServer:
     """A server whose data lies in `folder`; `options` are added to its command line.
 
     Each start takes a free port unless `port` is given. Leaving the block is a graceful stop that
-    must succeed, unless the server was killed or the block failed.
+    must succeed, unless the server was killed or the block failed. `variables` are added to its
+    environment.
     """
 
-    def __init__(self, folder: Path, *options: str, port: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        port: int = 0,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder = folder
         self.log = folder / "log"
         self.url = ""
         self._options = options
         self._port = port
+        self._variables = variables or {}
         self._child: Child | None = None
 
     @property
@@ -38,6 +47,11 @@ class HeadgateServer:
     def warehouse(self) -> Path:
         """Where the tables of the first catalog lie."""
         return self.folder / "data" / "warehouse"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started, and neither stopped nor killed here."""
+        return self._child is not None
 
     @property
     def pid(self) -> int:
@@ -69,7 +83,7 @@ class HeadgateServer:
             *(sys.executable, "-m", "headgate", "serve", "--port", str(self._port)),
             *("--data", str(self.folder / "data"), *self._options),
         ]
-        child = Child(command, self.log, environment())
+        child = Child(command, self.log, environment() | dict(self._variables))
         try:
             ready = child.wait_until(lambda: READY.search(child.said()), START_SECONDS_MAX)
         except BaseException:

@@ -5,14 +5,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from headgate.catalog.identities import KEYS, change_identities, current_head
+from headgate.catalog.entities import CATALOG_TYPES
+from headgate.catalog.identities import IDENTITIES_KEY, KEYS, change_identities, current_head
 from headgate.catalog.identity_entities import SigningKeyEntity
 from headgate.catalog.naming import id_bytes
 from headgate.catalog.sealing import MasterKey
 from headgate.errors import BadSetting, Unavailable
 from headgate.kernel.draft import Draft
+from headgate.kernel.kernel import Kernel
 from headgate.limits import KEYS_RELOAD_SECONDS, SIGNING_KEYS_MAX
-from headgate.testing.kernels import Rig
+from headgate.testing.kernels import Rig, SteppedClock
 from tests.unit.catalog.keeping import MASTER, Keeper, keeper
 
 
@@ -116,3 +118,25 @@ async def test_a_key_that_was_exchanged_for_another_is_found_out(node: Keeper) -
 
     with pytest.raises(BadSetting, match="what is stored was changed"):
         await node.keys.newest()
+
+
+async def test_a_new_key_signs_also_after_one_that_a_clock_ahead_has_made(
+    rig: Rig, node: Keeper
+) -> None:
+    """The id of that key lies in the future; a rotation is none that changes nothing."""
+    ahead = Keeper(
+        await rig.open(clock=SteppedClock(rig.clock.wall_ms() + 86_400_000), types=CATALOG_TYPES)
+    )
+    await ahead.keys.ensure()
+    await repaired_by(node.kernel)
+    before = await node.keys.newest()
+    await node.keys.rotate()
+    after = await node.keys.newest()
+
+    assert after.id > before.id
+    assert after.secret != before.secret
+
+
+async def repaired_by(kernel: Kernel) -> None:
+    """Mend what a clock that was ahead has left; its node counts as one that runs no more."""
+    await kernel.clock_repair.apply(await kernel.clock_repair.find([IDENTITIES_KEY]))

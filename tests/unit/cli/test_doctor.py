@@ -14,7 +14,7 @@ from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity
 from headgate.cli import doctor, port
 from headgate.cli.main import run
-from headgate.clock import SystemClock
+from headgate.clock import NS_PER_MS, SystemClock
 from headgate.settings.loading import load
 from headgate.wiring import open_kernel
 
@@ -24,8 +24,9 @@ Capture = pytest.CaptureFixture[str]
 class LateClock(SystemClock):
     """The machine's clock, an hour behind."""
 
-    def wall_ms(self) -> int:
-        return super().wall_ms() - 3_600_000
+    def _machine(self) -> tuple[int, int]:
+        wall_ns, stopwatch_ns = super()._machine()
+        return wall_ns - 3_600_000 * NS_PER_MS, stopwatch_ns
 
 
 @pytest.fixture(autouse=True)

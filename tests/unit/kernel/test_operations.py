@@ -317,3 +317,20 @@ async def test_an_outage_while_cleaning_up_is_waited_for(rig: Rig, realm: RealmH
 
     assert rig.faults.injected[Fault.UNAVAILABLE] == 1
     assert await recorded(realm) == 400 - OPERATIONS_EXPIRED_PER_COMMIT
+
+
+async def test_an_operation_that_a_clock_ahead_has_recorded_is_known(
+    rig: Rig, realm: RealmHandle
+) -> None:
+    """After a repair of the store, its record lies in the future; it is not done again."""
+    ahead = await rig.open(clock=SteppedClock(rig.clock.wall_ms() + 86_400_000))
+    for operation in (b"first", b"second"):
+        await ahead.realm(realm.id).commit(POINTER, counting, operation=operation)
+        assert isinstance(ahead.clock, SteppedClock)
+        ahead.clock.advance(OPERATION_BUCKET_MS)
+    repair = rig.kernels[0].clock_repair
+    await repair.apply(await repair.find())
+
+    assert await realm.commit(POINTER, counting, operation=b"first") == b"1"
+    assert await realm.commit(POINTER, counting, operation=b"second") == b"2"
+    assert await realm.commit(POINTER, counting, operation=b"third") == b"3"

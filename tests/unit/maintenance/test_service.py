@@ -62,6 +62,17 @@ async def test_a_run_that_was_not_whole_does_not_count(
     assert await server.sweep_if_due() is not None
 
 
+async def test_a_run_of_the_future_does_not_put_the_next_one_off(
+    store: Sweeper, server: Maintenance
+) -> None:
+    """A clock that was a year ahead made it; a sweep is due all the same."""
+    started_ms = store.rig.clock.wall_ms() + 365 * DAY_MS
+    run = Run("x", "process", started_ms, 0, ended_ms=started_ms + 1)
+    await begin_run(store.kernel, store.kernel.ids.next(), run)
+
+    assert await server.sweep_if_due() is not None
+
+
 async def until(is_so: Callable[[], bool]) -> None:
     """Let others run until this is so."""
     async with asyncio.timeout(10):

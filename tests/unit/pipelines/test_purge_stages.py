@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from headgate.clock import SystemClock
+from headgate.clock import NEVER, SystemClock, deadline_from
 from headgate.errors import LeaseLost, Unsupported
 from headgate.pipelines.bounds import SPARK_FILES_PER_JOB, SPARK_FILES_PER_TASK
 from headgate.pipelines.purge_executors import Order, delete_files, new_order, read_manifests
@@ -29,7 +29,7 @@ def fence() -> Iterator[Fence]:
     """Open for as long as a test takes."""
     clock = SystemClock()
     with new_fence(clock) as fence:
-        fence.extend(clock.seconds() + 600)
+        fence.extend(deadline_from(clock).after(600))
         yield fence
 
 
@@ -100,7 +100,7 @@ def test_tasks_of_one_purge_share_what_they_know_of_folders(tmp_path: Path, fenc
     table.file("0-0.parquet")
     twins[0].touch()
     with new_fence(SystemClock()) as another:
-        another.extend(SystemClock().seconds() + 600)
+        another.extend(deadline_from(SystemClock()).after(600))
         removed(order._replace(fence=str(another.path)), first)
     assert files_below(table.data) == set()
 
@@ -128,7 +128,7 @@ def test_executors_of_this_machine_see_the_fence(tmp_path: Path, fence: Fence) -
     table = DroppedTable(tmp_path).with_many(2)
     order = order_of(table, fence)
     files = found(order, table)
-    fence.extend(0.0)
+    fence.extend(NEVER)
     with pytest.raises(LeaseLost):
         removed(order, files)
     with pytest.raises(LeaseLost):

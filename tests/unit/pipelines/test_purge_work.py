@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from headgate.clock import SystemClock
+from headgate.clock import SystemClock, deadline_from
 from headgate.errors import Conflict, HeadgateError, LeaseLost, OutcomeUnknown, StorageUnavailable
 from headgate.pipelines import purge_work
 from headgate.pipelines.purge_work import ClaimedJob, Work
@@ -75,7 +75,7 @@ def at_work(
     clock = SystemClock()
     claimed = ClaimedJob("token", silence_seconds, first or Order(task()), storage=StorageOptions())
     with new_fence(clock) as fence:
-        fence.extend(clock.seconds() + silence_seconds)
+        fence.extend(deadline_from(clock).after(silence_seconds))
         yield Work(cast("Server", server), "7", claimed, fence), fence
 
 

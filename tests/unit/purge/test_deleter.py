@@ -15,7 +15,7 @@ from threading import Event
 import msgspec
 import pytest
 
-from headgate.clock import SystemClock
+from headgate.clock import NEVER, SystemClock, deadline_from
 from headgate.errors import FileMissing, LeaseLost, Unavailable
 from headgate.purge import worker
 from headgate.purge.deleter import WORKER, Deleter, Progress, Task
@@ -54,7 +54,7 @@ worker.live(worker.JOBS)
 def fence() -> Iterator[Fence]:
     clock = SystemClock()
     with new_fence(clock) as fence:
-        fence.extend(clock.seconds() + 600)
+        fence.extend(deadline_from(clock).after(600))
         yield fence
 
 
@@ -177,7 +177,7 @@ async def test_a_child_stops_when_its_time_is_over(
     run = Deleter(pool, FILES_BELOW).run(table.task(LEAVES), fence.path)
 
     with pytest.raises(LeaseLost, match="not renewed in time"):
-        await half_way(run, tmp_path / "half-way", lambda: fence.extend(0))
+        await half_way(run, tmp_path / "half-way", lambda: fence.extend(NEVER))
     with pytest.raises(LeaseLost):
         await purge(pools(), table, fence)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.clock import SystemClock
+from headgate.clock import SystemClock, deadline_from
 from headgate.errors import LeaseLost
 from headgate.purge.fence import PREFIX, Fence, clear_fences, new_fence, open_fence
 from headgate.testing.manual_clock import ManualClock
@@ -34,15 +34,63 @@ def test_a_fence_is_closed_until_it_is_extended_and_after_its_time() -> None:
     with new_fence(clock) as fence:
         with pytest.raises(LeaseLost, match="not renewed in time"):
             fence.check()
-        fence.extend(clock.seconds() + 10)
+        fence.extend(deadline_from(clock).after(10))
         fence.check()
         clock.advance(9_999)
         fence.check()
         clock.advance(1)
         with pytest.raises(LeaseLost):
             fence.check()
-        fence.extend(clock.seconds() + 1)
+        fence.extend(deadline_from(clock).after(1))
         fence.check()
+
+
+def test_a_machine_that_was_suspended_finds_its_fence_closed() -> None:
+    """The stopwatch stood still meanwhile, the wall clock did not, and others had the job."""
+    clock = ManualClock()
+    with new_fence(clock) as fence:
+        fence.extend(deadline_from(clock).after(10))
+        clock.suspend(10_000)
+
+        assert clock.seconds() < deadline_from(clock).seconds + 10
+        with pytest.raises(LeaseLost, match="not renewed in time"):
+            fence.check()
+
+
+def test_a_virtual_machine_that_is_resumed_finds_its_fence_closed_when_its_clock_is_set() -> None:
+    """No clock of it counted the pause, but the wall clock is set ahead before it is believed."""
+    clock = ManualClock()
+    with new_fence(clock) as fence:
+        fence.extend(deadline_from(clock).after(10))
+        clock.jump(3_600_000)
+
+        with pytest.raises(LeaseLost):
+            fence.check()
+
+
+def test_a_wall_clock_that_is_set_back_opens_no_fence() -> None:
+    """The stopwatch goes on, whatever the wall clock shows."""
+    clock = ManualClock()
+    with new_fence(clock) as fence:
+        fence.extend(deadline_from(clock).after(10))
+        clock.jump(-3_600_000)
+        fence.check()
+        clock.advance(10_000)
+
+        with pytest.raises(LeaseLost):
+            fence.check()
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_a_deadline_that_is_half_written_counts_as_the_earlier_one(at: int) -> None:
+    """Each of its two times is stored twice, so one that is torn never opens the fence."""
+    clock = ManualClock()
+    with new_fence(clock) as fence:
+        fence.extend(deadline_from(clock).after(10))
+        fence._memory[8 * at : 8 * at + 8] = bytes(8)
+
+        with pytest.raises(LeaseLost):
+            fence.check()
 
 
 def test_another_process_sees_at_once_what_the_parent_says() -> None:
@@ -60,7 +108,8 @@ def test_another_process_sees_at_once_what_the_parent_says() -> None:
         assert child.stdin is not None
         assert child.stdout is not None
         seen = []
-        for deadline in (clock.seconds() + 60, clock.seconds(), clock.seconds() + 60):
+        now = deadline_from(clock)
+        for deadline in (now.after(60), now, now.after(60)):
             fence.extend(deadline)
             child.stdin.write("?\n")
             child.stdin.flush()
@@ -103,7 +152,7 @@ def test_who_still_has_a_fence_in_memory_stops_when_it_is_taken_down() -> None:
     """Children of a child may live a little longer than it."""
     clock = SystemClock()
     with new_fence(clock) as fence:
-        fence.extend(clock.seconds() + 600)
+        fence.extend(deadline_from(clock).after(600))
         late = Fence(fence.path, clock)
         late.check()
 

@@ -18,6 +18,8 @@ WHILES = [0.02, 0.05, 0.1, 0.2, 0.4]  # that pass at once, in leases
 class PausableClock:
     """The time of all workers; who is paused does not wake up until he is let go."""
 
+    step_ms = 0
+
     def __init__(self, time: SteppedClock) -> None:
         self.goes = asyncio.Event()
         self.goes.set()
@@ -25,6 +27,15 @@ class PausableClock:
 
     def wall_ms(self) -> int:
         return self._time.wall_ms()
+
+    def machine_ms(self) -> int:
+        return self._time.machine_ms()
+
+    def follow(self) -> None:
+        self._time.follow()
+
+    def hold(self) -> None:
+        self._time.hold()
 
     def seconds(self) -> float:
         return self._time.seconds()

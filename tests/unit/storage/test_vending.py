@@ -147,6 +147,18 @@ async def test_a_failure_is_explained_and_forgotten(
     assert len(await vending.credentials(TABLE, write=True)) == 1
 
 
+async def test_keys_are_asked_for_by_the_present_time_after_a_jump(
+    vending: StorageVending, sts: RecordingServer, clock: ManualClock
+) -> None:
+    """A service refuses requests whose time is off: that of a jump which is over is not used."""
+    clock.jump(30 * 86_400_000)
+    clock.follow()
+    clock.jump(-30 * 86_400_000)
+    await vending.credentials(TABLE, write=True)
+
+    assert sts.received[-1].headers["x-amz-date"].startswith("20260101T")
+
+
 async def test_a_token_service_that_is_gone_is_unavailable(clock: ManualClock) -> None:
     """With what to do."""
     nobody = "http://127.0.0.1:9"

@@ -186,6 +186,11 @@ class PostgresqlBackend:
                     return int(deleted)
         return 0
 
+    async def clock_ms(self) -> int:
+        """The time of the server at this instant, not that of a transaction."""
+        [row] = await self._read("read_clock")
+        return int(row["clock_ms"])
+
     async def _read(self, statement: str, *arguments: object) -> list[Any]:
         if not self._pool:
             raise self._not_open()

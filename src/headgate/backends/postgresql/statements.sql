@@ -127,3 +127,7 @@ select coalesce(max(number), 0) as steps from schema_steps;
 
 -- name: add_step
 insert into schema_steps (number, what) values ($1, $2);
+
+-- name: read_clock
+-- `now()` would be the beginning of the transaction.
+select (extract(epoch from clock_timestamp()) * 1000)::bigint as clock_ms;

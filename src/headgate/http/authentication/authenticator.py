@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from headgate.catalog.calls import ANYBODY, Caller
 from headgate.catalog.proofs import PasswordProof, digest_of
-from headgate.clock import Clock
+from headgate.clock import Clock, present_ms
 from headgate.errors import NotAuthenticated
 from headgate.http.addresses import address_group
 from headgate.http.authentication.active_roles import ACTIVE_ROLES, active_roles
@@ -78,8 +78,8 @@ class Methods(NamedTuple):
 class _Known(NamedTuple):
     caller: Caller
     expires_ms: int
-    until_ms: int
-    """That its signature needs no second look."""
+    until: float
+    """That its signature needs no second look, by the stopwatch: the time of day may come back."""
 
 
 class Authenticator:
@@ -147,16 +147,18 @@ class Authenticator:
             if self._only_simple:
                 return ANYBODY
             raise self._nobody()
-        if known.expires_ms <= self._clock.wall_ms():
+        now_ms = present_ms(self._clock)
+        if known.expires_ms <= now_ms:
             raise expired()
-        request.expires_ms = min(known.expires_ms, known.until_ms)
+        left_ms = int((known.until - self._clock.seconds()) * 1000)
+        request.expires_ms = min(known.expires_ms, now_ms + left_ms)
         return known.caller
 
     async def _looked_up(self, token: str, request: Request) -> _Known | None:
         """What is known of a token, which is verified if that is not known any more."""
         digest = token_digest(token)
         known = self._known.get(digest)
-        if known is not None and known.until_ms > self._clock.wall_ms():
+        if known is not None and known.until > self._clock.seconds():
             return known
         self._known.pop(digest, None)
         return await self._verifications.run(
@@ -165,13 +167,13 @@ class Authenticator:
 
     async def _verify(self, token: str, digest: bytes) -> _Known | None:
         """Verify a token and remember it; None if no method that is on knows it."""
-        until_ms = self._clock.wall_ms() + int(KEY_SET_SECONDS * 1000)
+        until = self._clock.seconds() + KEY_SET_SECONDS
         read = await self._verified(token)
         if read is None:
             return None
         if len(self._known) >= TOKENS_KNOWN_MAX:
             self._known.clear()
-        known = self._known[digest] = _Known(*read, until_ms)
+        known = self._known[digest] = _Known(*read, until)
         return known
 
     async def _verified(self, token: str) -> tuple[Caller, int] | None:

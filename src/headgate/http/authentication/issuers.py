@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from headgate.catalog.calls import Caller
-from headgate.clock import Clock
+from headgate.clock import Clock, latest_ms, present_ms
 from headgate.errors import BadName, NotAuthenticated
 from headgate.http.authentication.authenticator import Attested
 from headgate.http.authentication.key_sets import KeySet
@@ -115,8 +115,8 @@ class OidcIssuers:
             times = msgspec.convert(claims, _Times)
         except msgspec.ValidationError:
             raise _refused() from None
-        now, skew = self._clock.wall_ms() / 1000, self._options.skew_seconds
-        if max(times.nbf, times.iat) > now + skew:
+        now, skew = present_ms(self._clock) / 1000, self._options.skew_seconds
+        if max(times.nbf, times.iat) > latest_ms(self._clock) / 1000 + skew:
             raise _refused()
         if times.exp + skew <= now:
             raise expired()

@@ -14,9 +14,9 @@ from headgate.catalog.calls import Caller
 from headgate.catalog.identities import Client
 from headgate.catalog.proofs import TokenProof
 from headgate.catalog.signing_keys import SigningKeys
-from headgate.clock import Clock
+from headgate.clock import Clock, latest_ms, present_ms
 from headgate.http.authentication.simple_tokens import ALGORITHM, ISSUER, expired
-from headgate.limits import SESSION_SECONDS, TOKEN_SECONDS
+from headgate.limits import CLOCK_BEHIND_MS_MAX, SESSION_SECONDS, TOKEN_SECONDS
 
 SESSION_BYTES = 16
 REQUIRED = ["sub", "iat", "exp", "sid", "end", "gen", "sec"]
@@ -52,6 +52,7 @@ class Held(NamedTuple):
 
 class _Claims(msgspec.Struct, frozen=True):
     sub: str
+    iat: int
     exp: int
     sid: str
     end: int
@@ -77,7 +78,7 @@ class OwnTokens:
 
     async def issue(self, client: Client, seconds: int | None = None) -> Issued:
         """A token for a client, as the first of a session; for longer if somebody says so."""
-        now = self._clock.wall_ms() // 1000
+        now = present_ms(self._clock) // 1000
         session = self._random_bytes(SESSION_BYTES).hex()
         if seconds is None:
             return await self._signed(
@@ -89,7 +90,7 @@ class OwnTokens:
         """A newer token in the same session. Whoever calls has confirmed the old one."""
         proof = held.caller.proof
         assert isinstance(proof, TokenProof), "it is a token of ours"
-        now = self._clock.wall_ms() // 1000
+        now = present_ms(self._clock) // 1000
         client = Client(held.caller.name, proof.generation, proof.credential)
         ends = held.ends_ms // 1000
         return await self._signed(
@@ -97,7 +98,8 @@ class OwnTokens:
         )
 
     async def read(self, token: str, *, whole_session: bool = False) -> Held | None:
-        """What a token says, None if it was not issued here; refused if it has expired.
+        """What a token says, None if it was not issued here, or by a node whose clock was ahead,
+        so that it would be good for too long; refused if it has expired.
 
         With `whole_session` not before its session has: newer tokens of it may be about.
         """
@@ -118,16 +120,22 @@ class OwnTokens:
             session = bytes.fromhex(claims.sid)
         except (jwt.InvalidTokenError, msgspec.ValidationError, ValueError, RecursionError):
             return None
-        if (claims.end if whole_session else claims.exp) <= self._clock.wall_ms() // 1000:
+        if self._is_from_the_future(claims):
+            return None
+        if (claims.end if whole_session else claims.exp) <= present_ms(self._clock) // 1000:
             raise expired()
         proof = TokenProof(session, key.id, claims.gen, claims.sec)
         return Held(Caller(claims.sub, proof=proof), claims.exp * 1000, claims.end * 1000)
+
+    def _is_from_the_future(self, claims: _Claims) -> bool:
+        """Whether it was issued later than now by any of this machine's clocks."""
+        return claims.iat * 1000 > latest_ms(self._clock) + CLOCK_BEHIND_MS_MAX
 
     async def _signed(self, client: Client, session: str, expires: int, ends: int) -> Issued:
         import jwt  # noqa: PLC0415  slow, and not every server needs it
 
         key = await self._keys.newest()
-        now = self._clock.wall_ms() // 1000
+        now = present_ms(self._clock) // 1000
         claims = {
             "iss": ISSUER,
             "sub": client.name,

@@ -6,7 +6,7 @@ later, and proves nothing else.
 
 from typing import NamedTuple
 
-from headgate.clock import Clock
+from headgate.clock import Clock, present_ms
 from headgate.errors import NotAuthenticated
 from headgate.limits import TOKEN_SECONDS
 
@@ -32,7 +32,7 @@ class SimpleTokens:
         """A token for a user of this name."""
         import jwt  # noqa: PLC0415  slow, and most servers never need it
 
-        now = self._clock.wall_ms() // 1000
+        now = present_ms(self._clock) // 1000
         claims = {"sub": name, "iat": now, "exp": now + TOKEN_SECONDS, "iss": ISSUER}
         return jwt.encode(claims, self._secret, algorithm=ALGORITHM)
 
@@ -50,7 +50,7 @@ class SimpleTokens:
             )
         except (jwt.InvalidTokenError, RecursionError):  # also of what is nested without end
             return None
-        if claims["exp"] <= self._clock.wall_ms() // 1000:
+        if claims["exp"] <= present_ms(self._clock) // 1000:
             raise expired()
         return Holder(str(claims["sub"]), claims["exp"] * 1000)
 
