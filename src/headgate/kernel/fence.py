@@ -5,7 +5,7 @@ enough to refuse for good whatever was assembled before it and is late: on a nod
 or on its way to the database.
 """
 
-from headgate.errors import CommitTimedOut, PointerNotFound
+from headgate.errors import CommitTimedOut, NotFound
 from headgate.ids import time_ms
 from headgate.kernel.assemble import assemble
 from headgate.kernel.draft import Draft
@@ -30,8 +30,10 @@ async def fence(tools: Tools, key: PointerKey, since_ms: int) -> bool:
         try:
             if await _put(tools, key, current, deadline) is Outcome.APPLIED:
                 return True
-        except PointerNotFound:
-            return False
+        except NotFound:
+            if await tools.pointers.read([key]) == [None]:  # its realm is being purged
+                return False
+            raise
         if tools.clock.seconds() >= deadline:
             raise CommitTimedOut(
                 f"pointer {key.name!r} of realm {key.realm!r} is not fenced",

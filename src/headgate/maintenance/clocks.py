@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from headgate.errors import ClockRefused, ObjectNotFound
 from headgate.ids import time_ms
-from headgate.kernel.records import EMPTY, Pointer
+from headgate.kernel.records import EMPTY, Pointer, PointerKey
 from headgate.kernel.store import Store
 from headgate.limits import CLOCK_BEHIND_MS_MAX
 from headgate.maintenance.heads import read_head
@@ -60,8 +60,8 @@ class Surveyed:
                 self._check_age(pointer, id)
             head = await read_head(store, pointer.realm, ids[-1])
             if head is None:
-                raise _cut(pointer)
-            ids = head.tail
+                await _check_gone(store, pointer)
+            ids = head.tail if head is not None else ()
 
     def _check_age(self, pointer: Pointer, commit: int) -> None:
         behind_ms = self.started_ms - time_ms(commit)
@@ -75,9 +75,12 @@ class Surveyed:
             )
 
 
-def _cut(pointer: Pointer) -> ObjectNotFound:
-    return ObjectNotFound(
-        f"what was committed to {pointer.name!r} of realm {pointer.realm!r} cannot be checked",
-        why="commits that were made since this sweep began are not kept any more",
-        fix="Sweep again",
-    )
+async def _check_gone(store: Store, pointer: Pointer) -> None:
+    """Refuse a log that was cut, unless the pointer is gone too: then its realm is being purged."""
+    [now] = await store.backend.read_pointers([PointerKey(pointer.realm, pointer.name)])
+    if now is not None:
+        raise ObjectNotFound(
+            f"what was committed to {pointer.name!r} of realm {pointer.realm!r} cannot be checked",
+            why="commits that were made since this sweep began are not kept any more",
+            fix="Sweep again",
+        )
