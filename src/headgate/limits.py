@@ -53,13 +53,14 @@ CURSOR_BYTES_MAX = 4 << 20  # far more than 10,000 catalogs take
 
 # Sweeps
 SWEEP_GRACE_SECONDS = 3 * 3_600
-SWEEP_GRACE_SECONDS_MIN = 300
+SWEEP_GRACE_SECONDS_MIN = 600
 SWEEP_INTERVAL_SECONDS = 86_400
 SWEEP_SECONDS_MAX = 366 * 86_400  # of any time that can be set
 SWEEP_LOOK_SECONDS = 3_600.0  # between looks whether it is time
 SWEEP_LEASE_SECONDS = 30.0  # that nobody else sweeps after a run was killed
 SWEEP_PAGES_AT_ONCE = 32  # of an index, that are read and looked at while others wait
 SWEEP_DELETES_AT_ONCE = 200
+SWEEP_FENCES_AT_ONCE = 16  # pointers that are fenced together before rows are deleted
 SWEEP_PAUSE_SECONDS = 0.002  # of a server after each step: those whom it serves go first
 SWEEP_RUNS_KEPT = 100
 SWEEP_FAILURES_KEPT = 10  # of one run
@@ -95,6 +96,7 @@ SCAN_AHEAD_PAGES = 64
 TAIL_COMMITS = 20
 CHANGES_INLINE_BYTES_MAX = 16_384
 COMMIT_TIMEOUT_SECONDS = 15.0
+COMMIT_AGE_MS_MAX = 60 * 1000  # of what a commit stores, when its swap is sent
 BATCH_ATTEMPTS_MAX = 128
 BATCH_BYTES_MAX = 1 << 20
 OPERATION_BYTES_MAX = 128

@@ -33,13 +33,16 @@ class Crowd:
         self._pause = pause
         self._is_over = False
 
-    async def work(self, changes: int) -> None:
-        """All at once, until each writer has made so many changes."""
+    async def work(self, changes: int, *, until_deleted: bool = False) -> None:
+        """All at once, until each writer has made so many changes, and sweeps have deleted
+        something if they are to: one that meets a failure of the database is over."""
         async with asyncio.TaskGroup() as beside:
             for _ in range(READERS):
                 beside.create_task(self._read())
             beside.create_task(self._sweep())
             await asyncio.gather(*(self._write(n, changes) for n in range(WRITERS)))
+            while until_deleted and not self.rows_deleted:
+                await asyncio.gather(*(self._write(n, 1) for n in range(WRITERS)))
             self._is_over = True
 
     async def check(self, head: HeadView) -> set[int]:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from headgate.catalog.entities import FunctionEntity
-from headgate.kernel.system import SYSTEM_REALM
 from headgate.maintenance import lease
 from headgate.maintenance.running import Order, Running
 from headgate.maintenance.runs import Run
@@ -51,7 +50,7 @@ async def wasted(settings: Settings) -> int:
     """How many of them are left."""
     async with open_kernel(settings) as kernel:
         rows = (await snapshot(kernel.backend)).rows
-        return sum(row.realm != SYSTEM_REALM for row in rows.values())
+        return sum(row.type == "function" for row in rows.values())
 
 
 async def swept(settings: Settings) -> tuple[Run, list[State]]:

@@ -96,10 +96,16 @@ def _path(table: str) -> str:
 
 
 async def rows_of(settings: Settings) -> dict[tuple[str, int, int], Row]:
-    """All rows but those of the system, which remembers the sweeps themselves."""
+    """All rows but fences and those of the system, which remembers the sweeps themselves."""
     async with open_kernel(settings) as kernel:
         found = (await snapshot(kernel.backend)).rows
-        return {key: row for key, row in found.items() if key[0] != SYSTEM_REALM}
+        logs = [kernel.log.newest_first(key) for key in await kernel.log.pointers()]
+        fences = {commit.id for log in logs async for commit in log if not commit.groups}
+        return {
+            key: row
+            for key, row in found.items()
+            if key[0] != SYSTEM_REALM and row.id not in fences
+        }
 
 
 async def swept_here(settings: Settings, *, is_dry: bool = False) -> Run:

@@ -75,8 +75,8 @@ def test_the_store_is_swept_as_its_settings_say() -> None:
             r"commits are kept for 2 days \(log.retention-days\)\. Let it be 172800 or less",
         ),
         (
-            ["maintenance.grace-seconds=300", "commit.timeout-seconds=200"],
-            r"commits may take 200 s \(commit.timeout-seconds\)\. Let it be 460 or more",
+            ["maintenance.grace-seconds=600", "commit.timeout-seconds=300"],
+            r"commits may take 300 s \(commit.timeout-seconds\)\. Let it be 660 or more",
         ),
     ],
 )

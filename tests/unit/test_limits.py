@@ -63,3 +63,10 @@ def test_the_parts_of_a_time_limit_end_before_the_whole() -> None:
     assert ending < most.STOP_SECONDS
     assert most.ENQUIRY_SECONDS < most.REQUEST_SECONDS_MAX < PIPELINE_REQUEST_SECONDS_MAX
     assert most.SLOW_JOB_SECONDS < most.PLAN_TASK_SECONDS_MAX < most.REQUEST_SECONDS_MAX
+
+
+def test_the_least_grace_is_ten_times_what_clocks_and_commits_may_be_late() -> None:
+    """What a sweep deletes is far older than what any commit may still refer to."""
+    late_ms = max(most.CLOCK_BEHIND_MS_MAX, most.COMMIT_AGE_MS_MAX)
+
+    assert 10 * late_ms <= most.SWEEP_GRACE_SECONDS_MIN * 1000

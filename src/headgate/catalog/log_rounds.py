@@ -4,7 +4,8 @@ A commit is cut when the one that followed it is older than the retention. So th
 never is, nor one that was current a day ago: whoever has read a pointer, or looks for a commit
 whose answer was lost, finds what it needs. The oldest are deleted first, twenty at a time, and the
 next twenty when these are gone: a round that is broken off leaves a log that begins later, and the
-next round goes on with it. Pages and other objects are not touched.
+next round goes on with it. Pages and other objects are not touched. No fence is needed: what is cut
+lies before a commit that a pointer led to, and pointers never move back.
 """
 
 import logging
@@ -75,8 +76,8 @@ class LogRounds:
         """Cut what is too old by now."""
         if not self._retention_ms:
             return
-        self._kernel.ids.check_clock()
-        before_ms = self._kernel.clock.wall_ms() - self._retention_ms
+        now_ms = time_ms(self._kernel.ids.next())  # no id is made by a clock that is not trusted
+        before_ms = now_ms - self._retention_ms
         keys = await self._kernel.log.pointers()
         apart_ms = self._retention_ms // LOG_MARKS
         self._marks = {key: self._marks.get(key) or Marks(apart_ms) for key in keys}

@@ -62,12 +62,15 @@ def described(commit: Commit) -> dict[str, object]:
 
 
 def sentence(commit: Commit, realm: str, catalog: str = "") -> str:
-    """A commit for people: one line, and one below it for each note and each entry.
+    """A commit for people: one line, and one below it for each note and each entry. One that
+    changes nothing is a fence, which a sweep puts on a pointer.
 
     One in a catalog names that; pointers have ids, which say nothing to people.
     """
     where = printable(catalog or f"{realm} {commit.pointer}")
     lines = [f"{iso(commit.time_ms)}  {commit.id}  {where} #{commit.seq}  node {commit.node}"]
+    if not commit.groups:
+        lines.append("    fence")
     for group in commit.groups:
         if group.note is not None:
             lines.append(f"    {printable(in_words(group.note))}")

@@ -22,6 +22,11 @@ class Assembled(NamedTuple):
     objects: list[Staged]
     replaced: list[int]
 
+    @property
+    def oldest(self) -> int:
+        """The smallest id of all that is stored with it."""
+        return min([one.encoded.id for one in self.objects])
+
 
 def assemble(draft: Draft, types: ObjectTypes, ids: Ids) -> Assembled:
     """The objects to store for this draft. Ids are given here, so the head's is the newest."""

@@ -9,6 +9,7 @@ in order on one working head by the pointer's lane and written with one swap. In
 - A caller that is cancelled while it waits leaves no trace; later its commit goes on without it.
 - A lost swap runs the whole batch again on the new head. An unknown one is sent again and then
   looked up in the pointer's history. Nothing is ever deleted.
+- A batch whose ids have become old before its swap is sent is run again with new ones.
 - Every batch reads its pointer anew: an attempt sees all that was acknowledged before it was
   brought.
 """
@@ -25,6 +26,7 @@ from headgate.ids import Ids
 from headgate.kernel import operations
 from headgate.kernel.attempts import Request
 from headgate.kernel.draft import Draft
+from headgate.kernel.fence import fence
 from headgate.kernel.lane import CommitStatistics, Lane, Tools, Watch
 from headgate.kernel.pointers import Pointers
 from headgate.kernel.records import PointerKey
@@ -79,11 +81,16 @@ class Committer:
         """
         if operation:
             operations.check(operation)
-        if self._closed:
-            raise Closed("the commit was not made", why=self._closed, fix="Try another node")
+        self._check_open()
         request = Request(attempt, operation, self._tools.timeout_seconds, sealed=sealed)
         self._lane(key, watch).enter(request)
         return cast(T, await request.future)
+
+    async def fence(self, key: PointerKey, since_ms: int) -> bool:
+        """Put an empty commit on a head that was made before this time, so that no swap which was
+        assembled earlier succeeds; whether that was needed."""
+        self._check_open()
+        return await fence(self._tools, key, since_ms)
 
     async def close(self, why: str = "this node is shutting down") -> None:
         """Refuse what waits, finish what was taken."""
@@ -92,6 +99,10 @@ class Committer:
             lane.close()
         leaders = [lane.leader for lane in self._lanes.values() if lane.leader]
         await asyncio.gather(*leaders, return_exceptions=True)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Closed("the commit was not made", why=self._closed, fix="Try another node")
 
     def _lane(self, key: PointerKey, watch: Watch | None) -> Lane:
         """Who watches something else waits elsewhere: nobody passes by another one's check."""

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from headgate.errors import BadName, InvalidInput, PointerSealed, TooLarge
-from headgate.ids import ID_MAX, Ids
+from headgate.ids import ID_MAX, Ids, time_ms
 from headgate.kernel import operations
 from headgate.kernel.head import ADDED, REMOVED, UPDATED, Change, Group, encode_note
 from headgate.kernel.index import HeadView, PageShelf, after_prefix
@@ -18,7 +18,7 @@ from headgate.kernel.objects import Encoded, Foreign, ObjectTypes, Stored, expec
 from headgate.kernel.pages import Page
 from headgate.kernel.system import check_index_name
 from headgate.kernel.tree import Missing, Tree
-from headgate.limits import INDEX_KEY_BYTES_MAX, INDEX_VALUE_BYTES_MAX
+from headgate.limits import COMMIT_AGE_MS_MAX, INDEX_KEY_BYTES_MAX, INDEX_VALUE_BYTES_MAX
 
 MARK_MAX = (1 << 63) - 1
 
@@ -87,11 +87,24 @@ class Draft:
         return self._ids.next()
 
     def stage(self, value: Stored | Foreign, id: int | None = None) -> int:
-        """Store this immutable object with the commit; the answer is its id."""
-        id = self._ids.next() if id is None else _checked_id(id)
+        """Store this immutable object with the commit; the answer is its id.
+
+        An id that was made before has to be young: a sweep takes old objects for garbage.
+        """
+        id = self._ids.next() if id is None else self._young_id(id)
         encoded = self._types.encode(self.base.realm, id, value)
         self.staged.append(Staged(encoded, value))
         self.staged_bytes += len(encoded.data)
+        return id
+
+    def _young_id(self, id: int) -> int:
+        age_ms = time_ms(self._ids.next()) - time_ms(_checked_id(id))
+        if age_ms > COMMIT_AGE_MS_MAX // 2:  # the other half is for the commit
+            raise InvalidInput(
+                "the object cannot be stored",
+                why=f"its id was made {age_ms // 1000:,} s ago",
+                fix="Make the id when the object is staged",
+            )
         return id
 
     def fetch(self, id: int, cls: type[T]) -> T:

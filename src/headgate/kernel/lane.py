@@ -1,6 +1,7 @@
 """The lane of one pointer: attempts wait in it, and its leader settles them batch by batch."""
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from headgate.clock import Clock
 from headgate.error_copies import for_another_caller
 from headgate.errors import (
     BackendUnavailable,
+    ClockRefused,
     Closed,
     CommitTimedOut,
     NoNodeId,
@@ -22,16 +24,24 @@ from headgate.kernel.attempts import Request, run_attempts
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, PageShelf, open_head
 from headgate.kernel.pointers import Pointers
-from headgate.kernel.records import Outcome, PointerKey
+from headgate.kernel.records import EMPTY, Outcome, PointerKey
 from headgate.kernel.store import Store
 from headgate.kernel.swap import swap_head
 from headgate.limits import (
+    CLOCK_BEHIND_MS_MAX,
+    COMMIT_AGE_MS_MAX,
     FAIRNESS_HEADS,
     FAIRNESS_PAUSE_SECONDS_MAX,
     FAIRNESS_PAUSE_SECONDS_MIN,
     RESOLVE_PAUSE_SECONDS_MAX,
     RESOLVE_PAUSE_SECONDS_MIN,
 )
+
+BEATEN = "other nodes changed the same pointer first, again and again"
+TOO_OLD = f"it was held up for more than {COMMIT_AGE_MS_MAX // 1000} s before it could be sent"
+"""Why a batch is run again."""
+
+logger = logging.getLogger(__name__)
 
 
 class Watch(NamedTuple):
@@ -48,6 +58,8 @@ class CommitStatistics(msgspec.Struct):
     batches: int = 0
     swaps: int = 0
     lost: int = 0
+    too_old: int = 0
+    fences: int = 0
     timed_out: int = 0
     pauses: int = 0
 
@@ -64,6 +76,14 @@ class Tools(NamedTuple):
     statistics: CommitStatistics
     listeners: list[Callable[[PointerKey], None]]
     """Told which pointer may have moved, before those who moved it are answered."""
+
+    def tell(self, key: PointerKey) -> None:
+        """Tell the listeners. The swap is settled by now, so none of them can undo or hide it."""
+        for listener in self.listeners:
+            try:
+                listener(key)
+            except BaseException:
+                logger.exception("a listener failed after a commit to %s", key)
 
 
 class Lane:
@@ -132,15 +152,19 @@ class Lane:
         clock = self._tools.clock
         deadline = clock.seconds() + self._tools.timeout_seconds
         pause_seconds = RESOLVE_PAUSE_SECONDS_MIN
+        is_renewed = False
         self._tools.statistics.batches += 1
         shelf = PageShelf(self._tools.store, self._key.realm)  # kept over all tries: progress
         try:
             while True:
                 try:
-                    if await self._try(batch, shelf, deadline):
+                    why = await self._try(batch, shelf, deadline)
+                    if not why:
                         return
-                    why = "other nodes changed the same pointer first, again and again"
-                except (BackendUnavailable, NoNodeId) as error:
+                    if why == TOO_OLD and not is_renewed:  # once: this process was stopped
+                        deadline = clock.seconds() + self._tools.timeout_seconds
+                        is_renewed = True
+                except (BackendUnavailable, ClockRefused, NoNodeId) as error:
                     why = str(error)
                     await clock.sleep(pause_seconds)
                     pause_seconds = min(2 * pause_seconds, RESOLVE_PAUSE_SECONDS_MAX)
@@ -154,8 +178,8 @@ class Lane:
                 request.future.cancel()
             raise
 
-    async def _try(self, batch: list[Request], shelf: PageShelf, deadline: float) -> bool:
-        """Run the batch on the current head and swap; False if the swap was lost."""
+    async def _try(self, batch: list[Request], shelf: PageShelf, deadline: float) -> str:
+        """Run the batch on the current head and swap; why that has to be done again, or nothing."""
         tools = self._tools
         began = tools.clock.seconds()
         base = await self._read_base()
@@ -165,15 +189,17 @@ class Lane:
         assembled = None
         if draft.changed:
             assembled = assemble(draft, tools.store.types, tools.ids)
+            if self._is_too_old(assembled, began):
+                tools.statistics.too_old += 1
+                return TOO_OLD
             tools.statistics.swaps += 1
             try:
                 outcome = await swap_head(tools.store, tools.clock, self._key, assembled, deadline)
             finally:
-                for listener in tools.listeners:
-                    listener(self._key)
+                tools.tell(self._key)
             if outcome is Outcome.LOST:
                 tools.statistics.lost += 1
-                return False
+                return BEATEN
         tools.statistics.attempts += len(answers)
         for answer in answers:
             answer.deliver()
@@ -181,10 +207,11 @@ class Lane:
         self._arm()
         if assembled is not None:
             await self._let_others_win(assembled)
-        return True
+        return ""
 
     async def _read_base(self) -> HeadView:
-        """The current head of the pointer."""
+        """The current head of the pointer, unless this node's clock is behind it."""
+        watched: int | None = None
         if self.watch is None:
             [current] = await self._tools.pointers.read([self._key])
         else:
@@ -196,7 +223,38 @@ class Lane:
                 why="it does not exist",
                 fix="Create it first",
             )
+        self._check_clock(current or watched or EMPTY)
         return await open_head(self._tools.store, self._key.realm, current)
+
+    def _check_clock(self, newest: int) -> None:
+        """Refuse to commit on a head from the future; on an EMPTY pointer the watched one tells.
+
+        So the ids of a commit are never much older than what it is made on, and a sweep which has
+        put a fence on a pointer knows that whatever follows is young.
+        """
+        behind_ms = time_ms(newest) - self._tools.clock.wall_ms() if newest else 0
+        if behind_ms > CLOCK_BEHIND_MS_MAX:
+            raise ClockRefused(
+                "this node commits nothing here",
+                why=f"its clock is {behind_ms // 1000:,} s behind the newest commit",
+                fix="Synchronise the clocks of all nodes (NTP)",
+            )
+
+    def _is_too_old(self, assembled: Assembled, began: float) -> bool:
+        """Whether a sweep may take what this commit stores for garbage by now.
+
+        Its ids are compared with each other, which needs no clock, and then with both clocks: the
+        one may have stood still while the machine slept, and the other one may have been set.
+        """
+        clock, oldest_ms = self._tools.clock, time_ms(assembled.oldest)
+        return (
+            max(
+                time_ms(assembled.id) - oldest_ms,
+                clock.wall_ms() - oldest_ms,
+                (clock.seconds() - began) * 1000,
+            )
+            > COMMIT_AGE_MS_MAX
+        )
 
     def _now_ms(self, base: HeadView) -> int:
         """The time of a commit on this head: not before the head's own, whoever's clock it was."""

@@ -39,7 +39,7 @@ async def kept_heads(store: Store, pointer: Pointer, cutoff_ms: int) -> KeptHead
     ids = array("q")
     if pointer.value == EMPTY:
         return KeptHeads(ids, None, None, None)
-    now = await _read(store, pointer.realm, pointer.value)
+    now = await read_head(store, pointer.realm, pointer.value)
     if now is None:
         raise CorruptRow(
             f"pointer {pointer.name!r} of realm {pointer.realm!r} cannot be followed",
@@ -53,9 +53,9 @@ async def kept_heads(store: Store, pointer: Pointer, cutoff_ms: int) -> KeptHead
         if young == len(ids):
             young += _young(head.tail, cutoff_ms)
         ids.extend(head.tail)
-        head = await _read(store, pointer.realm, head.tail[-1])
+        head = await read_head(store, pointer.realm, head.tail[-1])
     around = [ids[at] if 0 < at < len(ids) else EMPTY for at in (young, young - 1)]
-    before, after = [await _read(store, pointer.realm, id) if id else None for id in around]
+    before, after = [await read_head(store, pointer.realm, id) if id else None for id in around]
     return KeptHeads(ids, now, before, after)
 
 
@@ -64,6 +64,7 @@ def _young(ids: Sequence[int], cutoff_ms: int) -> int:
     return sum(1 for _ in takewhile(lambda one: time_ms(one) >= cutoff_ms, ids))
 
 
-async def _read(store: Store, realm: str, id: int) -> Head | None:
+async def read_head(store: Store, realm: str, id: int) -> Head | None:
+    """A commit as it is stored; None if it is not kept any more."""
     found = (await read_objects(store, realm, [id])).get(id)
     return None if found is None else expect(found, Head, id)

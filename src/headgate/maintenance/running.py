@@ -8,6 +8,7 @@ import msgspec
 
 from headgate.catalog.references import REFERENCES, References
 from headgate.errors import HeadgateError
+from headgate.ids import time_ms
 from headgate.kernel.kernel import Kernel
 from headgate.limits import SWEEP_GRACE_SECONDS
 from headgate.maintenance.clocks import Times
@@ -54,7 +55,8 @@ class Running:
         """
         await self._lease.take()
         try:
-            order, started_ms = self._order, self._kernel.clock.wall_ms()
+            # No id is made by a clock that is not trusted.
+            order, started_ms = self._order, time_ms(self._kernel.ids.next())
             extent = extent_of(await self._kernel.realms.list(), order.wanted)
             self._sweep = Sweep(
                 self._kernel,

@@ -33,6 +33,8 @@ class Counts(msgspec.Struct, rename="kebab"):
     rows_deleted: int = 0
     pointers_deleted: int = 0
     realms_purged: int = 0
+    fences: int = 0
+    """Empty commits that were put on pointers before rows were deleted."""
 
 
 class Run(msgspec.Struct, frozen=True):

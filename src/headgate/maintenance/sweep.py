@@ -3,24 +3,28 @@
 The order is what makes it safe. First the time is fixed: whatever is younger than the grace before
 it is left alone. Then the list of realms is read, then their pointers, then all that these lead to,
 now and about the beginning of the grace. Only then rows are scanned. A row that is old and that
-nothing led to at either time is dead, and what is dead never lives again; so it does no harm if a
-run takes long, is killed, or runs beside another. All that rests on the clock, so heads are read
-once more before rows are deleted: see `clocks`.
+nothing led to at either time is dead. Before the first row of a realm is deleted its pointers are
+fenced (see `fences`), and all that was committed since the survey is looked at (see `clocks`): from
+then on what is dead never lives again. So it does no harm if a run takes long, is killed, or runs
+beside another.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import NamedTuple
 
 from headgate.catalog.references import References
+from headgate.catalog.stored_names import CATALOG_POINTER
 from headgate.errors import HeadgateError, Unavailable
 from headgate.kernel.kernel import Kernel
-from headgate.kernel.records import Pointer, ScannedRow
+from headgate.kernel.realms import REALMS_KEY
+from headgate.kernel.records import PointerKey, ScannedRow
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.limits import PURGE_ROWS_PER_CALL
 from headgate.maintenance.clocks import Surveyed, Times
 from headgate.maintenance.commits import KeptCommits
 from headgate.maintenance.deleting import Deletions
 from headgate.maintenance.extent import SWEPT, Extent, is_forgotten
+from headgate.maintenance.fences import Fences
 from headgate.maintenance.id_sets import IdSet
 from headgate.maintenance.judging import Verdict, judge
 from headgate.maintenance.live import Survey, survey
@@ -58,9 +62,9 @@ class Sweep:
         self.rest = rest
         """Is called again and again: gives way to others, and raises if there is to be an end."""
         self.is_dry = is_dry
-        self._heads: dict[str, list[Pointer]] = {}
-        self.surveyed = Surveyed(times.started_ms, self._heads)
-        self._deletions = Deletions(kernel.store, self.counts, self.surveyed, is_dry=is_dry)
+        self.surveyed = Surveyed(times.started_ms)
+        self._fences = Fences(kernel, self.surveyed, self.counts, rest)
+        self._deletions = Deletions(kernel.store, self.counts, self.guard, is_dry=is_dry)
         self._changes: dict[str, list[ScannedRow]] = {}
         self._forgotten: set[str] = set()
 
@@ -89,10 +93,11 @@ class Sweep:
         swept."""
         self.phase = f"looking at realm {realm}"
         try:
-            found = await survey(self._kernel, self._references, realm, self.cutoff_ms)
-            self._heads[realm] = found.pointers
+            found = await self._look(realm)
             if found.dead and not self.is_dry:
-                await self.surveyed.check(self._kernel.backend, [realm])
+                await self.surveyed.check(self._kernel.store, [realm])
+                await self._fences.on([PointerKey(realm, CATALOG_POINTER)])
+                found = await self._look(realm)  # with all that can still refer to them
                 await self._kernel.backend.delete_pointers(found.dead)
             self.counts.pointers_deleted += len(found.dead)
         except HeadgateError as error:
@@ -101,11 +106,24 @@ class Sweep:
         await self.rest()
         return found
 
+    async def guard(self, realms: Collection[str]) -> None:
+        """Make sure that no row of these realms which is dead now can live again; `ClockRefused` if
+        one may live already."""
+        if not self.is_dry:
+            await self._fences.around(realms)
+        await self.surveyed.check(self._kernel.store, sorted(realms))
+
     async def forget(self, realms: set[str]) -> None:
-        """Delete what is left of realms that are not listed any more."""
+        """Delete what is left of realms that are not listed any more: of these, in which a scan
+        came by rows, and of those that have nothing but pointers."""
         self.phase = "deleting what is left of deleted realms"
-        for realm in sorted(realms):
-            while not self.is_dry and await self._is_unlisted(realm):
+        if self.is_dry:
+            return
+        forgotten = sorted(realms | await self._pointed_to())
+        if forgotten:
+            await self._fences.on([REALMS_KEY])
+        for realm in forgotten:
+            while await self._is_unlisted(realm):
                 deleted = await self._kernel.backend.delete_realm(realm, PURGE_ROWS_PER_CALL)
                 self.counts.rows_deleted += deleted
                 await self.rest()
@@ -122,6 +140,22 @@ class Sweep:
             else:
                 self.counts.live += 1
         await self._flush()
+
+    async def _look(self, realm: str) -> Survey:
+        found = await survey(self._kernel, self._references, realm, self.cutoff_ms)
+        self.surveyed.take(found.pointers)
+        return found
+
+    async def _pointed_to(self) -> set[str]:
+        """Realms that are not listed any more and have pointers."""
+        if not self.extent.is_whole:
+            return set()
+        return {
+            one.realm
+            async for batch in self._kernel.backend.scan_pointers()
+            for one in batch
+            if is_forgotten(one.realm, self.extent, self.cutoff_ms)
+        }
 
     async def _purge(self, realm: str) -> None:
         before = self.counts.rows_deleted

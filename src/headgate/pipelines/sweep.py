@@ -2,7 +2,8 @@
 
 The driver takes the lease, fixes the time, looks at all heads and writes the record, as the sweep
 of one process does. Executors walk through the pages, scan the rows in shares, and delete what no
-mark was found for. Marks are complete before the first row is scanned.
+mark was found for. Marks are complete before the first row is scanned, and the driver has fenced
+every realm in which something is dead before the first row is deleted.
 """
 
 import asyncio
@@ -134,6 +135,7 @@ async def _sweep(
             await sweep.rest()
             await asyncio.to_thread(stages.scan)
             await sweep.rest()
+            await sweep.guard(await asyncio.to_thread(stages.find_dead))
             orphans = await asyncio.to_thread(stages.delete)
             for realm, rows in orphans.items():
                 await sweep.end_changes(realm, commits[realm], rows)
@@ -185,6 +187,7 @@ class _Stages:
         self._look = look
         self._marks: DataFrame
         self._rows: DataFrame
+        self._dead: DataFrame
         self._kept: list[DataFrame] = []
 
     def mark(self, known: "dict[str, array[int]]", entrances: list[Entrance]) -> None:
@@ -224,12 +227,17 @@ class _Stages:
             if extent.is_whole and is_forgotten(one[0], extent, self._sweep.cutoff_ms)
         }
 
+    def find_dead(self) -> set[str]:
+        """Find the rows that no mark was found for; the realms that they are of."""
+        rows = self._rows.where(f"kind = '{ROW}'").drop("kind", "count")
+        self._dead = self._keep(rows.join(self._marks, ["realm", "id"], "left_anti"))
+        return {one[0] for one in self._collected(self._dead.select("realm").distinct())}
+
     def delete(self) -> dict[str, list[ScannedRow]]:
         """Delete what is dead, but for changes that did not fit into commits: those."""
         self._sweep.phase = "deleting"
         session, counts, terms = self._session, self._sweep.counts, self._terms
-        rows = self._rows.where(f"kind = '{ROW}'").drop("kind", "count")
-        dead = self._keep(rows.join(self._marks, ["realm", "id"], "left_anti"))
+        dead = self._dead
         with self._report.stage("deleting", spark=session) as stage:
             others = dead.where(f"type <> '{CHANGES_TYPE}'")
             counts.live -= self._sum(dead.groupBy().count())

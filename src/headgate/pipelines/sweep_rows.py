@@ -5,6 +5,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from headgate.catalog.references import References
@@ -49,7 +50,8 @@ class Terms(NamedTuple):
     cutoff_ms: int
     shares: int
     is_dry: bool
-    surveyed: Surveyed = Surveyed(0, {})
+    surveyed: Surveyed
+    """The heads that the driver goes by. It has fenced all realms before rows are deleted."""
 
 
 def types() -> ObjectTypes:
@@ -148,7 +150,8 @@ def _kind(row: ScannedRow, terms: Terms, is_known: Callable[[str], bool]) -> str
 
 
 async def _deleted(store: Store, terms: Terms, rows: Iterable[ScannedRow], counts: Counts) -> None:
-    deletions = Deletions(store, counts, terms.surveyed, is_dry=terms.is_dry)
+    guard = partial(terms.surveyed.check, store)
+    deletions = Deletions(store, counts, guard, is_dry=terms.is_dry)
     for row in rows:
         deletions.add(row)
         if deletions.is_full:

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.backends.sqlite.backend import SqliteBackend
 from headgate.catalog.log_rounds import LogRounds
-from headgate.errors import LogCut
+from headgate.errors import LogCut, NoNodeId
 from headgate.kernel.index import open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import commit_at
@@ -187,6 +187,17 @@ async def test_what_is_current_after_a_long_silence_is_all_that_is_left(store: A
 
     assert (await store.ids())[0] == ids[-1]
     assert len(await store.ids()) == 3
+
+
+async def test_nothing_is_cut_while_no_id_can_be_made(store: AgingStore) -> None:
+    """The clock of such a node may be ahead by more than the retention."""
+    await store.live()
+    before = await store.logs()
+    store.kernel.ids.use(None)
+    with pytest.raises(NoNodeId):
+        await LogRounds(store.kernel, RETENTION).make_one()
+
+    assert await store.logs() == before
 
 
 async def test_what_was_current_a_moment_ago_is_kept(store: AgingStore) -> None:

@@ -75,7 +75,8 @@ async def fill(settings: Settings) -> tuple[str, list[int]]:
 def terms(settings: Settings, swept: set[str], listed: set[str], cutoff_ms: int) -> Terms:
     """What executors are told."""
     named = frozenset(swept), frozenset(listed)
-    return Terms(place_of(settings), REFERENCES, *named, cutoff_ms, 1, is_dry=False)
+    surveyed = Surveyed(0)
+    return Terms(place_of(settings), REFERENCES, *named, cutoff_ms, 1, False, surveyed)
 
 
 def rows_of(told: Terms) -> list[dict[str, object]]:
@@ -111,9 +112,8 @@ def test_executors_delete_nothing_once_the_clock_proves_to_be_ahead(settings: Se
     """A head moved since the driver looked at it, and is older than the run."""
     realm, ids = asyncio.run(fill(settings))
     told = terms(settings, {realm}, {realm, SYSTEM_REALM}, FUTURE_MS)
-    head = Pointer(SYSTEM_REALM, REALMS, EMPTY)  # there were no realms yet
-    ahead = told._replace(surveyed=Surveyed(FUTURE_MS, {realm: [head]}))
-    dead = [ScannedRow(realm, id, 0, "function", 0)._asdict() for id in ids]
+    ahead = told._replace(surveyed=Surveyed(FUTURE_MS, [Pointer(SYSTEM_REALM, REALMS, EMPTY)]))
+    dead = [ScannedRow(SYSTEM_REALM, id, 0, "function", 0)._asdict() for id in ids]
     with pytest.raises(ClockRefused, match="Synchronise the clocks"):
         list(delete(ahead, iter([pa.RecordBatch.from_pylist(dead)])))
 
