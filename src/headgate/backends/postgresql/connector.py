@@ -1,22 +1,39 @@
 """How to connect: the URL, the settings of every connection, and its failures."""
 
+import asyncio
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import asyncpg
 
-from headgate.backends.postgresql.failures import FAILURES, unavailable
+from headgate.backends.postgresql.failures import FAILURES, takes_no_writes, unavailable
+from headgate.backends.postgresql.sessions import (
+    NO_LINEAGE,
+    UNTOLD,
+    DriverConnection,
+    Lineage,
+    Sessions,
+    shared_session,
+)
 from headgate.errors import BackendUnavailable
+from headgate.sql import load_statements
 
 CONNECT_SECONDS_MAX = 5.0
 SERVER_TIMEOUT_SHARE = 0.8  # the server gives up first: then it is certain that it undid its work
 SCHEMES = ("postgresql", "postgres")
+SQL = load_statements("headgate.backends.postgresql", "sessions.sql")
 
 
 class Connection(Protocol):
     """What we use of a connection of the driver, which has no types of its own."""
 
+    @property
+    def lineage(self) -> Lineage: ...
+    @property
+    def is_pooled(self) -> bool: ...
+    @property
+    def warnings(self) -> int: ...
     async def execute(self, query: str, *args: object) -> str: ...
     async def fetch(self, query: str, *args: object) -> list[Any]: ...
     def transaction(self) -> AbstractAsyncContextManager[object]: ...
@@ -25,33 +42,75 @@ class Connection(Protocol):
 
 
 class Connector:
-    """Makes connections to one database, to its primary only."""
+    """Makes connections to one database, to its primary only.
 
-    def __init__(self, url: str, schema: str, command_timeout_seconds: float) -> None:
+    With `standby` also to servers that only read; their answers may be old.
+    """
+
+    def __init__(
+        self, url: str, schema: str, command_timeout_seconds: float, *, standby: bool = False
+    ) -> None:
         self.where = "PostgreSQL"
         self.command_timeout_seconds = command_timeout_seconds
+        self.standby = standby
         self._url = url
         self._schema = schema
+        self._sessions: Sessions | None = None
 
     async def connect(self, command_timeout_seconds: float | None = None) -> Connection:
         """A new connection, or `BackendUnavailable`."""
         self.where = _where(self._url)
         seconds = command_timeout_seconds or self.command_timeout_seconds
         try:
-            connection: Connection = await asyncpg.connect(
-                self._url,
-                timeout=min(CONNECT_SECONDS_MAX, seconds),
-                command_timeout=seconds,
-                target_session_attrs="read-write",  # reads must be current: never a standby
-                server_settings=self._settings(seconds),
-            )
-            return connection
+            async with asyncio.timeout(min(CONNECT_SECONDS_MAX, seconds)):
+                return await self._connect(seconds)
         except OSError as error:  # before ValueError: a bad certificate is both
             raise unavailable(self.where, error) from error
         except (ValueError, OverflowError):
             raise _bad_url() from None  # their words may quote the password
         except FAILURES as error:
             raise unavailable(self.where, error) from error
+
+    def is_current(self, connection: Connection) -> bool:
+        """Whether no newer primary was met since this connection was made."""
+        return self._sessions is None or self._sessions.is_current(connection)
+
+    async def _connect(self, command_timeout_seconds: float) -> Connection:
+        connection: DriverConnection = await asyncpg.connect(
+            self._url,
+            timeout=None,
+            command_timeout=command_timeout_seconds,
+            connection_class=DriverConnection,
+            # Reads must be current: never a standby, unless an operator asked for it.
+            target_session_attrs="any" if self.standby else "read-write",
+        )
+        try:
+            await self._introduce(connection, command_timeout_seconds)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+    async def _introduce(self, connection: DriverConnection, seconds: float) -> None:
+        """Set up the session and learn which server it is on.
+
+        Settings are not passed while connecting: poolers refuse them there, or drop them.
+        """
+        settings = self._settings(seconds)
+        [server] = await connection.fetch(SQL["introduce"], [*settings], [*settings.values()])
+        connection.token = server["token"]
+        if server["is_read_only"] and not self.standby:
+            raise takes_no_writes(self.where)
+        if self._sessions is None:
+            self._sessions = Sessions(self.where)
+        connection.is_pooled = self._sessions.add(connection, server["pid"])
+        if connection.is_pooled:
+            [again] = await connection.fetch(SQL["server_pid"])
+            if again["pid"] != server["pid"]:
+                raise shared_session(self.where)
+        connection.lineage = await _lineage(connection)
+        self._sessions.check_lineage(connection.lineage)
+        connection.add_log_listener(connection.note_warning)
 
     def _settings(self, command_timeout_seconds: float) -> dict[str, str]:
         return {
@@ -65,6 +124,14 @@ class Connector:
             "enable_seqscan": "off",
             "jit": "off",
         }
+
+
+async def _lineage(connection: DriverConnection) -> Lineage:
+    try:
+        [told] = await connection.fetch(SQL["lineage"])
+    except NO_LINEAGE:
+        return UNTOLD
+    return Lineage(told["cluster"], told["timeline"])
 
 
 def _where(url: str) -> str:

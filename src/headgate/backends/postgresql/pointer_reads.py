@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from headgate.backends.postgresql.connector import Connection, Connector
-from headgate.backends.postgresql.failures import FAILURES, never_sent, refused, unavailable
+from headgate.backends.postgresql.failures import FAILURES, never_sent, still_usable, unavailable
 from headgate.errors import Closed
 from headgate.kernel.records import PointerKey
 
@@ -44,8 +44,7 @@ class PointerReader:
             values: list[int | None] = answer["values"]
             return values
         except BaseException as error:
-            if not refused(error):
-                # Its answer may still come: it must not meet another question.
+            if not still_usable(error):
                 connection.terminate()
             raise
 

@@ -8,7 +8,7 @@ import asyncio
 from typing import Any, NamedTuple
 
 from headgate.backends.postgresql.connector import Connection, Connector
-from headgate.backends.postgresql.failures import FAILURES, Told, never_sent, refused
+from headgate.backends.postgresql.failures import FAILURES, Told, never_sent, still_usable
 from headgate.errors import BackendUnavailable, Closed, HeadgateError
 
 WARM_CONNECTIONS = 5
@@ -73,8 +73,7 @@ class Pool:
         try:
             return await connection.fetch(statement, *arguments)
         except BaseException as error:
-            if not refused(error):
-                # An answer may still be under way: it must not meet another question.
+            if not still_usable(error):
                 connection.terminate()
             if isinstance(error, FAILURES) and not never_sent(error):
                 raise told(self._connector.where, error) from error

@@ -23,6 +23,8 @@ async def set_up(
     """
     connection = await connector.connect(SET_UP_SECONDS_MAX)
     try:
+        if connection.is_pooled:  # a second one tells whether sessions are shared
+            (await connector.connect()).terminate()
         async with connection.transaction():
             await connection.execute(statements["lock_schema"], LOCK_KEY)
             await _create_missing(connection, schema, statements, "" if create else connector.where)
