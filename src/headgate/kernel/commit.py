@@ -85,9 +85,13 @@ class Committer:
         self._lane(key, watch).enter(request)
         return cast(T, await request.future)
 
+    def refuse(self, why: str) -> None:
+        """Take no more commits, for this reason; those that were taken are tried on."""
+        self._closed = self._closed or why
+
     async def close(self, why: str = "this node is shutting down") -> None:
         """Refuse what waits, finish what was taken."""
-        self._closed = why
+        self.refuse(why)
         for lane in self._lanes.values():
             lane.close()
         leaders = [lane.leader for lane in self._lanes.values() if lane.leader]

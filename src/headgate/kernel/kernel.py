@@ -1,14 +1,15 @@
 """The kernel as a whole: opened on a backend, closed in order."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Self
 
 import msgspec
 
 from headgate.clock import Clock
-from headgate.errors import CorruptRow
+from headgate.errors import CorruptRow, NewerFormat
 from headgate.ids import IdGenerator, check_clock
 from headgate.kernel.backend import Backend
 from headgate.kernel.cache import Cache
@@ -17,7 +18,14 @@ from headgate.kernel.commit import CommitOptions, Committer
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.head import HEAD_TYPES
 from headgate.kernel.leases import NODE_LEASE_TYPE, NodeLeases
-from headgate.kernel.levels import FORMAT_LEVEL_TYPE, check_level, raise_level
+from headgate.kernel.levels import (
+    FORMAT_LEVEL_TYPE,
+    Formats,
+    check_level,
+    join_level,
+    level_of,
+    raise_level,
+)
 from headgate.kernel.log import CommitLog
 from headgate.kernel.objects import ObjectType, ObjectTypes
 from headgate.kernel.pages import PAGE_TYPE
@@ -58,6 +66,8 @@ class KernelOptions(msgspec.Struct, frozen=True):
     """Who leases the node id, for people: host and process."""
     separator: str = ""
     """What joins the levels of names, if this process writes any: all nodes need the same."""
+    level: int = LEVEL
+    """The newest format level this program understands; tests open kernels of other programs."""
 
 
 class Kernel:
@@ -82,6 +92,7 @@ class Kernel:
         self.unserved = UnservedRealms(self.store, self.committer)
         self.log = CommitLog(self.store, self.pointers)
         self.chains = ChainReader(self.store, self.pointers)
+        self.formats = Formats(options.level)
         self._options = options
         self._entropy = entropy
         self._handles: dict[str, RealmHandle] = {}
@@ -90,11 +101,12 @@ class Kernel:
             clock,
             self.ids,
             holder=options.holder,
-            level=LEVEL,
+            level=options.level,
             entropy=entropy,
         )
         self._leases.separator = options.separator
-        self._shares_separator = False
+        self._leases.confirm_by(self._join)
+        self._agree_on_separator: Check | None = None
 
     async def open(self) -> None:
         """Open the backend, check that this program and clock suit it, lease a node id."""
@@ -124,8 +136,7 @@ class Kernel:
             return
         agree = partial(share_separator, self.store, self._leases, self._entropy, separator)
         await agree(check)
-        self._leases.confirm_by(agree)
-        self._shares_separator = True
+        self._agree_on_separator = agree
 
     async def close(self) -> None:
         """Finish commits that were taken, give the node id back, close the backend."""
@@ -144,7 +155,8 @@ class Kernel:
 
     async def _find_realms(self) -> None:
         """Make the pointer `realms` if the store is new; it must be there if it is not."""
-        level = await check_level(self.store, LEVEL)
+        level = await check_level(self.store, self.formats.understood)
+        self.formats.learn(level_of(level))
         [realms] = await self.pointers.read([REALMS_KEY])
         if realms is None and level is not None:
             raise CorruptRow(
@@ -160,11 +172,31 @@ class Kernel:
         async for pointers in self.backend.scan_pointers():
             check_clock(self.clock.wall_ms(), max(pointer.value for pointer in pointers))
 
+    async def _join(self) -> None:
+        """Agree with the other nodes under a new lease, before it is used."""
+        with self._stopping_for_good():
+            level = await join_level(self.store, self.formats.understood, self._entropy)
+            self.formats.learn(level)
+        if self._agree_on_separator is not None:
+            await self._agree_on_separator()
+
     async def _agree(self) -> None:
         """Settle on a format level with the other nodes, now and before each renewal."""
-        await raise_level(self.store, self._leases, LEVEL, self._entropy)
-        if self._shares_separator:
+        with self._stopping_for_good():
+            understood = self.formats.understood
+            level = await raise_level(self.store, self._leases, understood, self._entropy)
+            self.formats.learn(level)
+        if self._agree_on_separator is not None:
             await check_still_in_force(self.store, self._options.separator)
+
+    @contextmanager
+    def _stopping_for_good(self) -> Iterator[None]:
+        """Tell callers why nothing is committed any more, once the store is beyond this node."""
+        try:
+            yield
+        except NewerFormat as error:
+            self.committer.refuse(str(error))
+            raise
 
     def realm(self, id: str) -> RealmHandle:
         """The realm with this id; whether it serves requests is checked at each operation."""
