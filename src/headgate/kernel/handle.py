@@ -6,6 +6,7 @@ from typing import TypeVar
 from headgate.errors import PointerNotFound
 from headgate.kernel.commit import Committer
 from headgate.kernel.draft import Draft
+from headgate.kernel.history import KnownHead
 from headgate.kernel.index import HeadView, open_head
 from headgate.kernel.lane import Watch
 from headgate.kernel.objects import Foreign, Stored
@@ -96,4 +97,6 @@ class RealmHandle:
                 why="it does not exist",
                 fix="Create it first",
             )
-        return await open_head(self._store, self.id, value)
+        view = await open_head(self._store, self.id, value)
+        self._store.history.see(PointerKey(self.id, name), KnownHead(view.head.seq, value))
+        return view

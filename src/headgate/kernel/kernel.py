@@ -17,6 +17,7 @@ from headgate.kernel.chain import ChainReader
 from headgate.kernel.commit import CommitOptions, Committer
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.head import HEAD_TYPES
+from headgate.kernel.history import History
 from headgate.kernel.leases import NODE_LEASE_TYPE, NodeLeases
 from headgate.kernel.levels import (
     FORMAT_LEVEL_TYPE,
@@ -41,6 +42,7 @@ from headgate.kernel.shared_separator import (
 from headgate.kernel.store import Store
 from headgate.kernel.system import REALMS, SYSTEM_REALM, check_realm_id
 from headgate.kernel.unserved import UnservedRealms
+from headgate.kernel.write_guard import WriteGuard
 from headgate.limits import CACHE_BYTES, IDLE_LANES_MAX
 
 LEVEL = 1
@@ -81,12 +83,14 @@ class Kernel:
         options: KernelOptions = KernelOptions(),
         types: Iterable[ObjectType] = (),
     ) -> None:
-        self.backend = backend
+        history = History()
+        self.backend = WriteGuard(backend, history)
         self.clock = clock
         self.ids = IdGenerator(clock)
         self.cache = Cache(options.cache_bytes)
-        self.store = Store(backend, ObjectTypes((*KERNEL_TYPES, *types)), self.cache)
-        self.pointers = Pointers(backend)
+        stored = ObjectTypes((*KERNEL_TYPES, *types))
+        self.store = Store(self.backend, stored, self.cache, history)
+        self.pointers = Pointers(self.backend)
         self.committer = Committer(self.store, self.pointers, self.ids, clock, options.commit)
         self.realms = Realms(self.store, self.pointers, self.committer, self.ids)
         self.unserved = UnservedRealms(self.store, self.committer)

@@ -20,6 +20,7 @@ from headgate.ids import Ids, node, time_ms
 from headgate.kernel.assemble import Assembled, assemble
 from headgate.kernel.attempts import Request, run_attempts
 from headgate.kernel.draft import Draft
+from headgate.kernel.history import KnownHead
 from headgate.kernel.index import HeadView, PageShelf, open_head
 from headgate.kernel.pointers import Pointers
 from headgate.kernel.records import Outcome, PointerKey
@@ -185,6 +186,8 @@ class Lane:
 
     async def _read_base(self) -> HeadView:
         """The current head of the pointer."""
+        history = self._tools.store.history
+        known = history.newest(self._key)  # first: what is read is at least as new
         if self.watch is None:
             [current] = await self._tools.pointers.read([self._key])
         else:
@@ -196,7 +199,9 @@ class Lane:
                 why="it does not exist",
                 fix="Create it first",
             )
-        return await open_head(self._tools.store, self._key.realm, current)
+        base = await open_head(self._tools.store, self._key.realm, current)
+        history.check(self._key, known, KnownHead(base.head.seq, base.id), base.head.tail)
+        return base
 
     def _now_ms(self, base: HeadView) -> int:
         """The time of a commit on this head: not before the head's own, whoever's clock it was."""
