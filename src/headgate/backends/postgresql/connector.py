@@ -1,9 +1,9 @@
 """How to connect: the URL, the settings of every connection, and its failures."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
@@ -11,12 +11,13 @@ from headgate.backends.postgresql.failures import FAILURES, takes_no_writes, una
 from headgate.backends.postgresql.sessions import (
     NO_LINEAGE,
     UNTOLD,
+    Deposed,
     DriverConnection,
     Lineage,
     Sessions,
     shared_session,
 )
-from headgate.errors import BackendUnavailable
+from headgate.errors import BackendUnavailable, HeadgateError
 from headgate.sql import load_statements
 
 CONNECT_SECONDS_MAX = 5.0
@@ -54,42 +55,81 @@ class Connector:
         self.command_timeout_seconds = command_timeout_seconds
         self.standby = standby
         self._url = url
+        self._urls: list[str] = []
+        """One for each host, the one used last first."""
         self._schema = schema
         self._sessions: Sessions | None = None
 
     async def connect(self, command_timeout_seconds: float | None = None) -> Connection:
-        """A new connection, or `BackendUnavailable`."""
-        self.where = _where(self._url)
+        """A new connection, or `BackendUnavailable`.
+
+        Of several hosts the first that can be used is taken, beginning with the one used last.
+        """
+        urls = self._known_urls()
         seconds = command_timeout_seconds or self.command_timeout_seconds
+        host_seconds = min(CONNECT_SECONDS_MAX, seconds) / len(urls)
+        refusals: list[HeadgateError] = []
+        for url in urls:
+            try:
+                connection = await self._connect(url, seconds, host_seconds)
+            except BackendUnavailable as error:
+                refusals.append(error)
+                continue
+            self._urls.remove(url)
+            self._urls.insert(0, url)
+            return connection
+        raise _of_all_hosts(refusals)
+
+    async def look_around(self) -> None:
+        """Ask the other hosts, if there are any, whether one of them is the primary by now.
+
+        The former primary may still run and answer: connections to it do not break.
+        """
+        others = [] if self.standby else self._known_urls()[1:]
+        for url in others:
+            with suppress(BackendUnavailable):
+                seconds = self.command_timeout_seconds
+                (await self._connect(url, seconds, min(CONNECT_SECONDS_MAX, seconds))).terminate()
+
+    def is_current(self, connection: Connection) -> bool:
+        """Whether no newer primary was met since this connection was made."""
+        return self._sessions is None or self._sessions.is_current(connection)
+
+    def check_current(self, connection: Connection) -> None:
+        """Distrust an answer of a server that is no longer the primary."""
+        if not self.is_current(connection):
+            raise Deposed
+
+    def _known_urls(self) -> list[str]:
+        if not self._urls:
+            self.where = _where(self._url)
+            self._urls = _one_host_each(self._url)
+        return self._urls.copy()
+
+    async def _connect(self, url: str, command_seconds: float, seconds: float) -> Connection:
+        """A connection to one host."""
         try:
-            async with asyncio.timeout(min(CONNECT_SECONDS_MAX, seconds)):
-                return await self._connect(seconds)
+            async with asyncio.timeout(seconds):
+                connection: DriverConnection = await asyncpg.connect(
+                    url,
+                    timeout=None,
+                    command_timeout=command_seconds,
+                    connection_class=DriverConnection,
+                    # Reads must be current: never a standby, unless an operator asked for it.
+                    target_session_attrs="any" if self.standby else "read-write",
+                )
+                try:
+                    await self._introduce(connection, command_seconds)
+                except BaseException:
+                    connection.terminate()
+                    raise
+                return connection
         except OSError as error:  # before ValueError: a bad certificate is both
             raise unavailable(self.where, error) from error
         except (ValueError, OverflowError):
             raise _bad_url() from None  # their words may quote the password
         except FAILURES as error:
             raise unavailable(self.where, error) from error
-
-    def is_current(self, connection: Connection) -> bool:
-        """Whether no newer primary was met since this connection was made."""
-        return self._sessions is None or self._sessions.is_current(connection)
-
-    async def _connect(self, command_timeout_seconds: float) -> Connection:
-        connection: DriverConnection = await asyncpg.connect(
-            self._url,
-            timeout=None,
-            command_timeout=command_timeout_seconds,
-            connection_class=DriverConnection,
-            # Reads must be current: never a standby, unless an operator asked for it.
-            target_session_attrs="any" if self.standby else "read-write",
-        )
-        try:
-            await self._introduce(connection, command_timeout_seconds)
-        except BaseException:
-            connection.terminate()
-            raise
-        return connection
 
     async def _introduce(self, connection: DriverConnection, seconds: float) -> None:
         """Set up the session and learn which server it is on.
@@ -145,6 +185,24 @@ def _where(url: str) -> str:
     if not begins or "@" in parts.path + parts.query + parts.fragment:
         raise _bad_url()
     return f"PostgreSQL at {parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _one_host_each(url: str) -> list[str]:
+    """The URL for each of its hosts: the driver's own list has one time limit for all of them."""
+    parts = urlsplit(url)
+    user, at, hosts = parts.netloc.rpartition("@")
+    return [urlunsplit(parts._replace(netloc=f"{user}{at}{host}")) for host in hosts.split(",")]
+
+
+def _of_all_hosts(refusals: list[HeadgateError]) -> HeadgateError:
+    """One error for all hosts of a URL, each of which has refused."""
+    if len(refusals) == 1:
+        return refusals[0]
+    what = refusals[0].what
+    fixes = list(dict.fromkeys(error.fix for error in refusals))
+    return BackendUnavailable(
+        what, why="; ".join(error.why for error in refusals), fix=", or: ".join(fixes)
+    )
 
 
 def _bad_url() -> BackendUnavailable:

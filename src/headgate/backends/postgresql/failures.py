@@ -4,7 +4,12 @@ from collections.abc import Callable
 
 import asyncpg
 
-from headgate.backends.postgresql.sessions import SESSION_LOST, Deposed, shared_session
+from headgate.backends.postgresql.sessions import (
+    SESSION_LOST,
+    Deposed,
+    NotReplicated,
+    shared_session,
+)
 from headgate.errors import BackendUnavailable, HeadgateError, OutcomeUnknown
 
 FAILURES = (
@@ -46,6 +51,11 @@ _CAUSES: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
     (
         (asyncpg.TargetServerAttributeNotMatched, asyncpg.ReadOnlySQLTransactionError),
         *_READ_ONLY,
+    ),
+    (
+        (NotReplicated,),
+        "the server completed it with a warning; a synchronous standby may not have it",
+        "Check that the synchronous standbys run",
     ),
     (
         (Deposed,),

@@ -41,6 +41,7 @@ class PointerReader:
         connection = await self._connected()
         try:
             [answer] = await connection.fetch(self._statement, realms, names)
+            self._connector.check_current(connection)
             values: list[int | None] = answer["values"]
             return values
         except BaseException as error:
@@ -51,8 +52,9 @@ class PointerReader:
     async def _connected(self) -> Connection:
         if self._closed:
             raise Closed(f"{self._connector.where} was closed", fix="Open it again")
-        if self._connection and self._connection.is_closed():
-            self._connection.terminate()  # frees what the driver still holds
+        known = self._connection
+        if known and (known.is_closed() or not self._connector.is_current(known)):
+            known.terminate()  # if the server closed it, this frees what the driver still holds
             self._connection = None
         if not self._connection:
             self._connection = await self._connector.connect()

@@ -39,6 +39,10 @@ class Deposed(ConnectionError):
     """The server that answered is no longer the primary."""
 
 
+class NotReplicated(ConnectionError):
+    """A write was completed with a warning: a synchronous standby may not have it."""
+
+
 class ServerMessage(Protocol):
     """A message beside the answer to a statement."""
 
