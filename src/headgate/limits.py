@@ -205,7 +205,6 @@ IDS_PER_MS = 1 << 12
 LEASE_MS = 10 * 60 * 1000
 LEASE_RENEW_MS = LEASE_MS // 3
 LEASE_CHECK_SECONDS = 5.0
-KNOWN_HEADS_MAX = 10_000  # that a process remembers, to notice a store that was restored under it
 LEASE_BATCH = 16
 CLOCK_BEHIND_MS_MAX = 60 * 1000
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from headgate.errors import StoreRestored
 from headgate.kernel.records import EMPTY, PointerKey
-from headgate.limits import KNOWN_HEADS_MAX
+
+KNOWN_HEADS_MAX = 10_000  # the ones used last
 
 logger = logging.getLogger(__name__)
 

@@ -8,12 +8,11 @@ import pytest
 from headgate.errors import NoNodeId, StoreRestored
 from headgate.ids import lease_row
 from headgate.kernel.handle import RealmHandle
-from headgate.kernel.history import History, KnownHead
+from headgate.kernel.history import KNOWN_HEADS_MAX, History, KnownHead
 from headgate.kernel.kernel import Kernel, KernelOptions
 from headgate.kernel.records import EMPTY, PointerKey, Row, Swap
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.limits import (
-    KNOWN_HEADS_MAX,
     LEASE_CHECK_SECONDS,
     LEASE_MS,
     LEASE_RENEW_MS,
