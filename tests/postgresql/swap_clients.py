@@ -11,6 +11,7 @@ from headgate.kernel.records import EMPTY, Outcome, PointerKey, Row, Swap
 
 POINTERS = 4
 TASKS = 20
+GIVE_UP_SECONDS = 60.0
 
 
 class Attempt(NamedTuple):
@@ -41,9 +42,10 @@ class Clients:
         """Wait for the first swap of every pointer that is applied from now on."""
         seen = len(self.attempts)
         waiting = set(self._keys)
-        while waiting:
-            await asyncio.sleep(0.01)
-            waiting -= {a.swap.key for a in self.attempts[seen:] if a.told is Outcome.APPLIED}
+        async with asyncio.timeout(GIVE_UP_SECONDS):
+            while waiting:
+                await asyncio.sleep(0.01)
+                waiting -= {a.swap.key for a in self.attempts[seen:] if a.told is Outcome.APPLIED}
 
     async def _client(self, key: PointerKey) -> None:
         while not self._stopping:

@@ -85,9 +85,12 @@ class Committer:
         self._lane(key, watch).enter(request)
         return cast(T, await request.future)
 
-    def refuse(self, why: str) -> None:
-        """Take no more commits, for this reason; those that were taken are tried on."""
+    def refuse(self, why: str) -> bool:
+        """Take no more commits, for this reason; those that were taken are tried on. Whether that
+        is new."""
+        is_new = not self._closed
         self._closed = self._closed or why
+        return is_new
 
     async def close(self, why: str = "this node is shutting down") -> None:
         """Refuse what waits, finish what was taken."""

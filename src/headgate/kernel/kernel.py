@@ -1,6 +1,7 @@
 """The kernel as a whole: opened on a backend, closed in order."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -44,6 +45,8 @@ from headgate.kernel.system import REALMS, SYSTEM_REALM, check_realm_id
 from headgate.kernel.unserved import UnservedRealms
 from headgate.kernel.write_guard import WriteGuard
 from headgate.limits import CACHE_BYTES, IDLE_LANES_MAX
+
+logger = logging.getLogger(__name__)
 
 LEVEL = 1
 """The newest format level this program understands."""
@@ -199,7 +202,8 @@ class Kernel:
         try:
             yield
         except NewerFormat as error:
-            self.committer.refuse(str(error))
+            if self.committer.refuse(str(error)):
+                logger.error("%s", error)  # noqa: TRY400  where it was found tells an operator nothing
             raise
 
     def realm(self, id: str) -> RealmHandle:

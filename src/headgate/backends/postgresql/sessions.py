@@ -65,12 +65,13 @@ class DriverConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver 
     """How often the server completed a statement with a warning."""
 
     token = ""
-    """Part of the names; chosen by the server, by chance, for this connection alone."""
+    """Part of the names; chosen by the server, by chance, for this connection alone. Until it is
+    known, the process id that was told at connecting stands for it: poolers draw one by chance."""
     _named = 0
 
     def _get_unique_id(self, prefix: str) -> str:
         self._named += 1
-        return f"headgate_{self.token}_{prefix}_{self._named}"
+        return f"headgate_{self.token or self.get_server_pid()}_{prefix}_{self._named}"
 
     def note_warning(self, _connection: object, message: ServerMessage) -> None:
         """Count a message of the server, if it is a warning."""
