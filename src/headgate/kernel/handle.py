@@ -41,15 +41,20 @@ class RealmHandle:
     async def heads(self, *names: str) -> list[HeadView]:
         """The current heads of these pointers, all current at one instant, in one read."""
         keys = [REALMS_KEY, *(self._key(name) for name in names)]
-        vector = await self._pointers.read_together(keys, self._known.get(names))
+        known = self._known.get(names)
+        vector = await self._pointers.read_together(keys, known)
         if len(self._known) >= KNOWN_VECTORS_MAX:
             self._known.clear()
         self._known[names] = vector
         await self._check(vector[0])
         await self._store.fetch(self.id, [value for value in vector[1:] if value])
-        return [
+        views = [
             await self._open(name, value) for name, value in zip(names, vector[1:], strict=True)
         ]
+        if vector != known:
+            for key, view in zip(keys[1:], views, strict=True):
+                self._store.history.see(key, KnownHead(view.head.seq, view.id))
+        return views
 
     async def commit(
         self,
@@ -97,6 +102,4 @@ class RealmHandle:
                 why="it does not exist",
                 fix="Create it first",
             )
-        view = await open_head(self._store, self.id, value)
-        self._store.history.see(PointerKey(self.id, name), KnownHead(view.head.seq, value))
-        return view
+        return await open_head(self._store, self.id, value)

@@ -47,8 +47,8 @@ class History:
 
     def note(self, key: PointerKey, head: KnownHead) -> None:
         """Remember a head, unless a newer one is known."""
-        known = self._heads.pop(key, head)
-        self._heads[key] = max(known, head)
+        known = self._heads.pop(key, None)
+        self._heads[key] = head if known is None or head.seq >= known.seq else known
         if len(self._heads) > KNOWN_HEADS_MAX:
             del self._heads[next(iter(self._heads))]  # the one that was not used for longest
 
@@ -58,6 +58,8 @@ class History:
         """Hold a head against one that was known before it was read; `tail` are the ids of the
         commits before it, the newest first."""
         self.check_intact()
+        if known == head:
+            return
         if known is not None and not _follows(known, head, tail):
             raise self.declare_restored(
                 f"pointer {key.name!r} of realm {key.realm!r} went back behind commit {known.seq:,}"
@@ -74,12 +76,10 @@ class History:
 
 
 def _follows(known: KnownHead, head: KnownHead, tail: tuple[int, ...]) -> bool:
-    """Whether a head may be the known one or a successor of it."""
+    """Whether another head may be a successor of the known one."""
     commits = head.seq - known.seq
-    if commits < 0:
+    if commits <= 0:
         return False
-    if commits == 0:
-        return head.id == known.id
     return commits > len(tail) or tail[commits - 1] == known.id
 
 

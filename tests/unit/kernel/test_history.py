@@ -10,7 +10,7 @@ from headgate.ids import lease_row
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.history import KNOWN_HEADS_MAX, History, KnownHead
 from headgate.kernel.kernel import Kernel, KernelOptions
-from headgate.kernel.records import EMPTY, PointerKey, Row, Swap
+from headgate.kernel.records import EMPTY, Outcome, PointerKey, Row, Swap
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.limits import (
     LEASE_CHECK_SECONDS,
@@ -198,6 +198,20 @@ WRITES: list[Callable[[Kernel], Awaitable[object]]] = [
     lambda kernel: kernel.backend.delete_realm("r", 10),
     lambda kernel: kernel.backend.commit([ROW], Swap(KEY, 0, 1)),
 ]
+
+
+async def test_all_is_handed_on_as_long_as_the_history_is_intact(rig: Rig) -> None:
+    """The guard of writes changes no answer."""
+    kernel = await rig.open()
+    await kernel.backend.create_pointers("r", ["p"])
+
+    assert await kernel.backend.commit([ROW], Swap(KEY, EMPTY, 1)) is Outcome.APPLIED
+    assert await kernel.store.insert("r", 2, Thing(), 1) is Outcome.APPLIED
+    assert await kernel.store.remove("r", 2, 1) is Outcome.APPLIED
+    assert await kernel.backend.fetch("r", [1, 2]) == [ROW]
+    await kernel.backend.delete_pointers([KEY])
+    assert await kernel.backend.read_pointers([KEY]) == [None]
+    assert await kernel.backend.delete_realm("r", 10) == 1
 
 
 async def test_an_earlier_lease_of_the_same_process_is_noticed(
