@@ -47,6 +47,9 @@ HeadgateError
 ├── NewerFormat             the store was written by a newer Headgate
 ├── Unavailable             certainly not applied; the same call may work later
 │   ├── BackendUnavailable
+│   ├── DatabaseFull
+│   ├── DatabaseGone        its files were taken away or replaced
+│   ├── StoreRestored       it went back to an earlier state under this process
 │   ├── CommitTimedOut
 │   ├── NoNodeId
 │   ├── ClockRefused
@@ -346,6 +349,10 @@ class DatabaseFull(Unavailable):
 
 class DatabaseGone(Unavailable):
     """The files of the database were taken away or replaced; trying again does not help."""
+
+
+class StoreRestored(Unavailable):
+    """The store went back to an earlier state under this process; trying again does not help."""
 
 
 class CommitTimedOut(Unavailable):

@@ -33,6 +33,7 @@ from headgate.settings.store import (
     DATA,
     DATABASE_FILE,
     POSTGRESQL_CONNECTIONS,
+    POSTGRESQL_STALE_READS,
     POSTGRESQL_TIMEOUT,
     SQLITE_BUSY_TIMEOUT,
 )
@@ -57,7 +58,7 @@ def open_kernel(
     share its separator with the other nodes. With `repair` its newest commit may lie in the future.
     """
     options = _options(settings, writable=writable, names=names, repair=repair)
-    backend = make_backend(settings, create=create)
+    backend = make_backend(settings, create=create, writable=writable)
     return Kernel(backend, SystemClock(), entropy, options, STORED_TYPES)
 
 
@@ -69,7 +70,7 @@ def serving_kernel(
     It uses the one clock of its process: whether a step of it is right is found out here.
     """
     options = _options(settings, writable=writable, names=True, repair=False)
-    backend = ReadCountingBackend(make_backend(settings))
+    backend = ReadCountingBackend(make_backend(settings, writable=writable))
     return Kernel(backend, clock, entropy, options, STORED_TYPES)
 
 
@@ -89,8 +90,8 @@ def server_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def make_backend(settings: Settings, *, create: bool = True) -> Backend:
-    """The backend that the settings name, not yet opened."""
+def make_backend(settings: Settings, *, create: bool = True, writable: bool = True) -> Backend:
+    """The backend that the settings name, not yet opened; `writable` if it is to be written."""
     url = settings[BACKEND]
     if not url:
         return _sqlite(settings[DATA] / DATABASE_FILE, settings, create=create)
@@ -101,7 +102,7 @@ def make_backend(settings: Settings, *, create: bool = True) -> Backend:
             why=f"{scheme(url)!r} is not one of {', '.join(_MAKERS)}",
             fix="Write sqlite:///PATH, postgresql://USER:PASSWORD@HOST/DATABASE or memory:",
         )
-    return maker(url, settings, create=create)
+    return maker(url, settings, create=create, writable=writable)
 
 
 def place_of(settings: Settings) -> dict[str, str]:
@@ -147,12 +148,13 @@ def chance() -> Callable[[], float]:
     return random.Random(entropy()).random  # noqa: S311  nobody gains by guessing them  # nosec B311
 
 
-def _memory(_url: str, _settings: Settings, *, create: bool) -> Backend:
-    del create  # it is always new
+def _memory(_url: str, _settings: Settings, *, create: bool, writable: bool) -> Backend:
+    del create, writable  # it is always new
     return MemoryBackend()
 
 
-def _sqlite_url(url: str, settings: Settings, *, create: bool) -> Backend:
+def _sqlite_url(url: str, settings: Settings, *, create: bool, writable: bool) -> Backend:
+    del writable  # the file tells
     path = sqlite_file(url)
     if path is None:
         raise BadSetting(
@@ -174,7 +176,7 @@ def _sqlite(path: Path, settings: Settings, *, create: bool) -> Backend:
     return SqliteBackend(path, busy_timeout_seconds=settings[SQLITE_BUSY_TIMEOUT])
 
 
-def _postgresql(url: str, settings: Settings, *, create: bool) -> Backend:
+def _postgresql(url: str, settings: Settings, *, create: bool, writable: bool) -> Backend:
     if not _HOST.match(url):
         raise BadSetting(
             f"backend {mask(url)!r} cannot be used",
@@ -197,12 +199,15 @@ def _postgresql(url: str, settings: Settings, *, create: bool) -> Backend:
             connections_max=settings[POSTGRESQL_CONNECTIONS],
             command_timeout_seconds=settings[POSTGRESQL_TIMEOUT],
             create=create,
+            standby=settings[POSTGRESQL_STALE_READS] and not writable,
         ),
     )
 
 
 class _Maker(Protocol):
-    def __call__(self, url: str, settings: Settings, /, *, create: bool) -> Backend: ...
+    def __call__(
+        self, url: str, settings: Settings, /, *, create: bool, writable: bool
+    ) -> Backend: ...
 
 
 _MAKERS: dict[str, _Maker] = {

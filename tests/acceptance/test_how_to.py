@@ -140,7 +140,7 @@ def test_a_store_is_copied_and_restored_as_shown(server: HeadgateServer, catalog
     rows = pa.table({"id": [1, 2, 3]})
     catalog.create_namespace("before")
     catalog.create_table("before.t", rows.schema).append(rows)
-    save, _, restore = blocks(HOW_TO / "back-up.md", "bash")
+    save, _, restore, _ = blocks(HOW_TO / "back-up.md", "bash")
     folder = server.folder
     path = {"PATH": f"{EXECUTABLE.parent}{os.pathsep}{os.environ['PATH']}"}
     (folder / "lake").symlink_to("data")

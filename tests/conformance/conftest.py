@@ -1,6 +1,6 @@
 """Nodes on a database for each conformance class: it names the database and a decorator."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from headgate.backends.memory import MemoryBackend
 from headgate.backends.postgresql.backend import PostgresqlBackend
 from headgate.backends.sqlite.backend import SqliteBackend
 from headgate.kernel.backend import Backend
+from headgate.testing.pgbouncer import PgBouncer
 from headgate.testing.postgresql import PostgresqlServer
 
 Maker = Callable[[], Backend]
@@ -21,6 +22,13 @@ Wrap = Callable[[Backend], Backend]
 def postgresql_url(postgresql_server: PostgresqlServer) -> str:
     """One database for each class; each test has realms of its own."""
     return postgresql_server.create_database()
+
+
+@pytest.fixture(scope="class")
+def pgbouncer_url(postgresql_server: PostgresqlServer, postgresql_url: str) -> Iterator[str]:
+    """The same database, behind a pooler in session mode."""
+    with PgBouncer(postgresql_server.port, default_pool_size=100) as bouncer:
+        yield bouncer.through(postgresql_url)
 
 
 @pytest.fixture
@@ -50,7 +58,7 @@ def _maker(request: pytest.FixtureRequest, database: str, folder: Path) -> Maker
         return lambda: shared
     if database == "sqlite":
         return partial(SqliteBackend, folder / "store.db")
-    return partial(PostgresqlBackend, request.getfixturevalue("postgresql_url"))
+    return partial(PostgresqlBackend, request.getfixturevalue(f"{database}_url"))
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from headgate.testing.faults import Fault, Faults, FaultyBackend
 from headgate.testing.kernel_conformance import KernelConformance
 from headgate.testing.kernel_objects import Settle
 from headgate.wiring import entropy
-from tests.conformance.conftest import Maker
+from tests.conformance.conftest import Maker, Wrap
 from tests.seeds import draw_seed
 
 NO_CACHE = 0
@@ -29,11 +29,20 @@ ALL_FAULTS = {
 }
 
 
+def as_it_is(backend: Backend) -> Backend:
+    """No decorator."""
+    return backend
+
+
 class KernelSuite(KernelConformance):
-    """The suite on nodes as a class describes them: `database`, `wrap`, `cache_bytes`, `rates`."""
+    """The suite on nodes as a class describes them: `database`, `wrap`, `cache_bytes`, `rates`.
+
+    `outside` goes around the faults: each call that it makes of one may meet one of its own.
+    """
 
     cache_bytes = CACHE_BYTES
     rates: dict[Fault, float] = {}
+    outside: Wrap = staticmethod(as_it_is)
 
     @pytest.fixture
     async def faults(self) -> Faults:
@@ -48,7 +57,7 @@ class KernelSuite(KernelConformance):
     @pytest.fixture
     async def node(self, another: Maker, faults: Faults) -> AsyncIterator[Kernel]:
         """One node."""
-        async with opened(another, self.cache_bytes, faults) as kernel:
+        async with opened(another, self.cache_bytes, faults, self.outside) as kernel:
             yield kernel
 
     @pytest.fixture
@@ -56,16 +65,18 @@ class KernelSuite(KernelConformance):
         self, node: Kernel, another: Maker, faults: Faults
     ) -> AsyncIterator[Kernel]:
         """Another node on the same database."""
-        async with opened(another, self.cache_bytes, faults) as kernel:
+        async with opened(another, self.cache_bytes, faults, self.outside) as kernel:
             yield kernel
             await faults.settle()
 
 
 @asynccontextmanager
-async def opened(another: Maker, cache_bytes: int, faults: Faults) -> AsyncIterator[Kernel]:
+async def opened(
+    another: Maker, cache_bytes: int, faults: Faults, outside: Wrap
+) -> AsyncIterator[Kernel]:
     """A kernel; if the database fails while it is opened, another one, as a supervisor would."""
     while True:
-        backend: Backend = FaultyBackend(another(), faults)
+        backend = outside(FaultyBackend(another(), faults))
         options = KernelOptions(cache_bytes=cache_bytes, holder=f"node-{entropy()}")
         kernel = Kernel(backend, SystemClock(), entropy, options)
         try:

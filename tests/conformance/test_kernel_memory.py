@@ -87,3 +87,10 @@ class TestTwoStepsWithFaults(KernelSuite):
     database = "memory"
     wrap = staticmethod(two_steps)
     rates = ALL_FAULTS
+
+
+class TestFaultsBetweenTwoSteps(KernelSuite):
+    database = "memory"
+    wrap = UnevenBackend
+    rates = ALL_FAULTS
+    outside = staticmethod(TwoStepBackend)

@@ -1,5 +1,6 @@
 """The kernel keeps its promises on SQLite, with any cache and with faults on the way."""
 
+from headgate.testing.faults import TwoStepBackend
 from tests.conformance.kernel_nodes import ALL_FAULTS, NO_CACHE, TINY_CACHE, KernelSuite
 
 
@@ -20,3 +21,9 @@ class TestTinyCache(KernelSuite):
 class TestFaults(KernelSuite):
     database = "sqlite"
     rates = ALL_FAULTS
+
+
+class TestFaultsBetweenTwoSteps(KernelSuite):
+    database = "sqlite"
+    rates = ALL_FAULTS
+    outside = staticmethod(TwoStepBackend)

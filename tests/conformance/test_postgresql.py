@@ -23,6 +23,10 @@ class TestPostgresqlCounted(BackendConformance):
     wrap = CountingBackend
 
 
+class TestPostgresqlBehindPgBouncer(BackendConformance):
+    database = "pgbouncer"
+
+
 async def test_close_after_a_failed_open(postgresql_url: str) -> None:
     """A database that is not there can still be closed, twice."""
     backend = PostgresqlBackend(f"{postgresql_url}_missing")

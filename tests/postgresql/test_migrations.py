@@ -18,6 +18,9 @@ ADD_COLUMN = Migration(
     NEXT, "note", "alter table objects add column note text; update objects set note = type"
 )
 BROKEN = Migration(NEXT, "broken", "delete from pointers; drop table objects; select 1 / 0")
+WIDER = Migration(
+    NEXT, "wider", "alter table objects alter column parts type bigint, alter version type numeric"
+)
 KEY = PointerKey("realm", "head")
 ROW = Row("realm", 1, 0, 1, "thing", 0, bytes(range(256)) * 20)
 
@@ -79,6 +82,32 @@ async def test_a_program_already_running_survives_the_upgrade(database_url: str)
 
     assert await running.commit([ROW._replace(id=3)], Swap(KEY, 2, 3)) is Outcome.APPLIED
     assert await running.fetch("realm", [1, 3]) == [ROW, ROW._replace(id=3)]
+
+    await upgraded.close()
+    await running.close()
+
+
+async def test_an_upgrade_that_changes_the_type_of_an_answer_disturbs_no_running_program(
+    database_url: str,
+) -> None:
+    """The server refuses plans that it has cached; reads and writes go on, each done once."""
+    await populate(database_url)
+    running = PostgresqlBackend(database_url, connections_max=1)
+    await running.open()
+    await check_populated(running)
+    assert await running.commit([], Swap(KEY, 1, 2)) is Outcome.APPLIED
+    versioned = ROW._replace(id=7, version=1)
+    assert await running.insert(versioned) is Outcome.APPLIED
+    upgraded = PostgresqlBackend(database_url, migrations=[*SHIPPED, WIDER])
+    await upgraded.open()
+
+    assert await running.fetch("realm", [1]) == [ROW]
+    assert await running.read_pointers([KEY]) == [2]
+    assert await running.commit([ROW._replace(id=3)], Swap(KEY, 2, 3)) is Outcome.APPLIED
+    assert await running.commit([ROW._replace(id=4)], Swap(KEY, 2, 4)) is Outcome.LOST
+    assert await running.update(versioned._replace(version=2), 1) is Outcome.APPLIED
+    assert await running.remove("realm", 7, 2) is Outcome.APPLIED
+    assert await upgraded.fetch("realm", [1, 3, 4, 7]) == [ROW, ROW._replace(id=3)]
 
     await upgraded.close()
     await running.close()

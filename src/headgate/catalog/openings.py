@@ -41,6 +41,7 @@ from headgate.errors import (
 )
 from headgate.kernel import operations
 from headgate.kernel.handle import RealmHandle
+from headgate.kernel.history import KnownHead
 from headgate.kernel.index import HeadView, look, open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.pointers import Vector
@@ -264,13 +265,15 @@ class Openings:
         if view is None or view.head.sealed:
             self.judge.check(LOAD_CATALOG, access, access.base, call, (call.catalog.catalog,))
             raise no_catalog(call.catalog)
+        keys = self._keys(realm, catalog.id)
+        self._kernel.store.history.see(keys[2], KnownHead(view.head.seq, view.id))
         return Opened(
             call,
             self._kernel.realm(realm),
             catalog,
             view,
             {},
-            Heads(self.validation.usual, self._keys(realm, catalog.id), vector),
+            Heads(self.validation.usual, keys, vector),
             access,
             _scope_of(catalog, known.owner),
             {},

@@ -19,8 +19,8 @@ def kernel_samples(kernel: Kernel) -> Samples:
         "headgate_commit_timeouts_total": commits.timed_out,
         **cache_samples("objects", kernel.cache.statistics()),
     }
-    if isinstance(kernel.backend, ReadCountingBackend):
-        samples["headgate_database_reads_total"] = kernel.backend.reads
+    if isinstance(kernel.backend.inner, ReadCountingBackend):
+        samples["headgate_database_reads_total"] = kernel.backend.inner.reads
     return samples
 
 

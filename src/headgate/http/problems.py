@@ -170,6 +170,7 @@ ICEBERG = Dialect(
         errors.BackendUnavailable: Problem(503, "ServiceUnavailableException", retry=True),
         errors.DatabaseFull: Problem(503, "ServiceUnavailableException", retry=True),
         errors.DatabaseGone: Problem(503, "ServiceUnavailableException", retry=True),
+        errors.StoreRestored: Problem(503, "ServiceUnavailableException", retry=True),
         errors.CommitTimedOut: Problem(503, "ServiceUnavailableException", retry=True),
         errors.NoNodeId: Problem(503, "ServiceUnavailableException", retry=True),
         errors.ClockRefused: Problem(503, "ServiceUnavailableException", retry=True),

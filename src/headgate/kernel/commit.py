@@ -92,9 +92,16 @@ class Committer:
         self._check_open()
         return await fence(self._tools, key, since_ms)
 
+    def refuse(self, why: str) -> bool:
+        """Take no more commits, for this reason; those that were taken are tried on. Whether that
+        is new."""
+        is_new = not self._closed
+        self._closed = self._closed or why
+        return is_new
+
     async def close(self, why: str = "this node is shutting down") -> None:
         """Refuse what waits, finish what was taken."""
-        self._closed = why
+        self.refuse(why)
         for lane in self._lanes.values():
             lane.close()
         leaders = [lane.leader for lane in self._lanes.values() if lane.leader]

@@ -6,6 +6,7 @@ from typing import TypeVar
 from headgate.errors import PointerNotFound
 from headgate.kernel.commit import Committer
 from headgate.kernel.draft import Draft
+from headgate.kernel.history import KnownHead
 from headgate.kernel.index import HeadView, open_head
 from headgate.kernel.lane import Watch
 from headgate.kernel.objects import Foreign, Stored
@@ -40,15 +41,20 @@ class RealmHandle:
     async def heads(self, *names: str) -> list[HeadView]:
         """The current heads of these pointers, all current at one instant, in one read."""
         keys = [REALMS_KEY, *(self._key(name) for name in names)]
-        vector = await self._pointers.read_together(keys, self._known.get(names))
+        known = self._known.get(names)
+        vector = await self._pointers.read_together(keys, known)
         if len(self._known) >= KNOWN_VECTORS_MAX:
             self._known.clear()
         self._known[names] = vector
         await self._check(vector[0])
         await self._store.fetch(self.id, [value for value in vector[1:] if value])
-        return [
+        views = [
             await self._open(name, value) for name, value in zip(names, vector[1:], strict=True)
         ]
+        if vector != known:
+            for key, view in zip(keys[1:], views, strict=True):
+                self._store.history.see(key, KnownHead(view.head.seq, view.id))
+        return views
 
     async def commit(
         self,

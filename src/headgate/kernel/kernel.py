@@ -1,14 +1,16 @@
 """The kernel as a whole: opened on a backend, closed in order."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Self
 
 import msgspec
 
 from headgate.clock import Clock
-from headgate.errors import CorruptRow
+from headgate.errors import CorruptRow, NewerFormat
 from headgate.ids import IdGenerator, check_clock
 from headgate.kernel.backend import Backend
 from headgate.kernel.cache import Cache
@@ -18,8 +20,16 @@ from headgate.kernel.clock_repair import ClockRepair
 from headgate.kernel.commit import CommitOptions, Committer
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.head import HEAD_TYPES
+from headgate.kernel.history import History
 from headgate.kernel.leases import NODE_LEASE_TYPE, NodeLeases
-from headgate.kernel.levels import FORMAT_LEVEL_TYPE, check_level, raise_level
+from headgate.kernel.levels import (
+    FORMAT_LEVEL_TYPE,
+    Formats,
+    check_level,
+    join_level,
+    level_of,
+    raise_level,
+)
 from headgate.kernel.log import CommitLog
 from headgate.kernel.objects import ObjectType, ObjectTypes
 from headgate.kernel.pages import PAGE_TYPE
@@ -35,7 +45,10 @@ from headgate.kernel.shared_separator import (
 from headgate.kernel.store import Store
 from headgate.kernel.system import REALMS, SYSTEM_REALM, check_realm_id
 from headgate.kernel.unserved import UnservedRealms
+from headgate.kernel.write_guard import WriteGuard
 from headgate.limits import CACHE_BYTES, IDLE_LANES_MAX
+
+logger = logging.getLogger(__name__)
 
 LEVEL = 1
 """The newest format level this program understands."""
@@ -62,6 +75,8 @@ class KernelOptions(msgspec.Struct, frozen=True):
     """True opens a store whose newest id lies in the future, to mend that, if no node runs."""
     separator: str = ""
     """What joins the levels of names, if this process writes any: all nodes need the same."""
+    level: int = LEVEL
+    """The newest format level this program understands; tests open kernels of other programs."""
 
 
 class Kernel:
@@ -75,17 +90,20 @@ class Kernel:
         options: KernelOptions = KernelOptions(),
         types: Iterable[ObjectType] = (),
     ) -> None:
-        self.backend = backend
+        history = History()
+        self.backend = WriteGuard(backend, history)
         self.clock = clock
         self.ids = IdGenerator(clock)
         self.cache = Cache(options.cache_bytes)
-        self.store = Store(backend, ObjectTypes((*KERNEL_TYPES, *types)), self.cache)
-        self.pointers = Pointers(backend)
+        stored = ObjectTypes((*KERNEL_TYPES, *types))
+        self.store = Store(self.backend, stored, self.cache, history)
+        self.pointers = Pointers(self.backend)
         self.committer = Committer(self.store, self.pointers, self.ids, clock, options.commit)
         self.realms = Realms(self.store, self.pointers, self.committer, self.ids)
         self.unserved = UnservedRealms(self.store, self.committer)
         self.log = CommitLog(self.store, self.pointers)
         self.chains = ChainReader(self.store, self.pointers)
+        self.formats = Formats(options.level)
         self._options = options
         self._entropy = entropy
         self._handles: dict[str, RealmHandle] = {}
@@ -94,13 +112,14 @@ class Kernel:
             clock,
             self.ids,
             holder=options.holder,
-            level=LEVEL,
+            level=options.level,
             entropy=entropy,
         )
         self._leases.separator = options.separator
         self._guard = ClockGuard(self.store, self._leases, clock, self.ids)
         self.clock_repair = ClockRepair(self.store, self._leases, clock, self.ids, entropy)
-        self._shares_separator = False
+        self._leases.confirm_by(self._join)
+        self._agree_on_separator: Check | None = None
 
     async def open(self) -> None:
         """Open the backend, check that this program and clock suit it, lease a node id."""
@@ -131,8 +150,7 @@ class Kernel:
             return
         agree = partial(share_separator, self.store, self._leases, self._entropy, separator)
         await agree(check)
-        self._leases.confirm_by(agree)
-        self._shares_separator = True
+        self._agree_on_separator = agree
 
     async def close(self) -> None:
         """Finish commits that were taken, give the node id back, close the backend."""
@@ -151,7 +169,8 @@ class Kernel:
 
     async def _find_realms(self) -> None:
         """Make the pointer `realms` if the store is new; it must be there if it is not."""
-        level = await check_level(self.store, LEVEL)
+        level = await check_level(self.store, self.formats.understood)
+        self.formats.learn(level_of(level))
         [realms] = await self.pointers.read([REALMS_KEY])
         if realms is None and level is not None:
             raise CorruptRow(
@@ -176,11 +195,32 @@ class Kernel:
         await self._guard.compare()
         await self._agree()
 
+    async def _join(self) -> None:
+        """Agree with the other nodes under a new lease, before it is used."""
+        with self._stopping_for_good():
+            level = await join_level(self.store, self.formats.understood, self._entropy)
+            self.formats.learn(level)
+        if self._agree_on_separator is not None:
+            await self._agree_on_separator()
+
     async def _agree(self) -> None:
         """Settle on a format level with the other nodes, now and before each renewal."""
-        await raise_level(self.store, self._leases, LEVEL, self._entropy)
-        if self._shares_separator:
+        with self._stopping_for_good():
+            understood = self.formats.understood
+            level = await raise_level(self.store, self._leases, understood, self._entropy)
+            self.formats.learn(level)
+        if self._agree_on_separator is not None:
             await check_still_in_force(self.store, self._options.separator)
+
+    @contextmanager
+    def _stopping_for_good(self) -> Iterator[None]:
+        """Tell callers why nothing is committed any more, once the store is beyond this node."""
+        try:
+            yield
+        except NewerFormat as error:
+            if self.committer.refuse(str(error)):
+                logger.error("%s", error)  # noqa: TRY400  where it was found tells an operator nothing
+            raise
 
     def realm(self, id: str) -> RealmHandle:
         """The realm with this id; whether it serves requests is checked at each operation."""

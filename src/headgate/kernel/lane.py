@@ -22,6 +22,7 @@ from headgate.ids import Ids, node, time_ms
 from headgate.kernel.assemble import Assembled, assemble
 from headgate.kernel.attempts import Request, run_attempts
 from headgate.kernel.draft import Draft
+from headgate.kernel.history import KnownHead
 from headgate.kernel.index import HeadView, PageShelf, open_head
 from headgate.kernel.pointers import Pointers
 from headgate.kernel.records import EMPTY, Outcome, PointerKey
@@ -212,6 +213,8 @@ class Lane:
     async def _read_base(self) -> HeadView:
         """The current head of the pointer, unless this node's clock is behind it."""
         watched: int | None = None
+        history = self._tools.store.history
+        known = history.newest(self._key)  # first: what is read is at least as new
         if self.watch is None:
             [current] = await self._tools.pointers.read([self._key])
         else:
@@ -224,7 +227,9 @@ class Lane:
                 fix="Create it first",
             )
         self._check_clock(current or watched or EMPTY)
-        return await open_head(self._tools.store, self._key.realm, current)
+        base = await open_head(self._tools.store, self._key.realm, current)
+        history.check(self._key, known, KnownHead(base.head.seq, base.id), base.head.tail)
+        return base
 
     def _check_clock(self, newest: int) -> None:
         """Refuse to commit on a head from the future; on an EMPTY pointer the watched one tells.

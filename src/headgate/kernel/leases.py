@@ -13,11 +13,12 @@ import msgspec
 
 from headgate.clock import Clock
 from headgate.errors import (
-    BackendUnavailable,
     BadSetting,
     NewerFormat,
     NoNodeId,
     OutcomeUnknown,
+    StoreRestored,
+    Unavailable,
 )
 from headgate.ids import IdGenerator, Lease, lease_row
 from headgate.kernel.objects import ObjectType, Stored, expect
@@ -134,9 +135,21 @@ class NodeLeases:
         held = self._held
         is_over = held is None or lease_of(held).ends_ms <= self._clock.wall_ms()
         if held is None or is_over or not await self._write(lease_of(held).node, held):
+            await self._look()  # another node has it, or the store went back
             self._drop()
             await self.acquire()
         self._use()
+
+    async def _look(self) -> None:
+        """Check that the lease is stored as this process wrote it, or was taken over later."""
+        held = self._held
+        if held is None:
+            return
+        id = lease_row(lease_of(held).node)
+        found = (await self._store.read_versioned(SYSTEM_REALM, [id])).get(id)
+        if _is_of_the_past(held, found):
+            node = lease_of(held).node
+            raise self._store.history.declare_restored(f"the lease of node {node} is an older one")
 
     async def release(self) -> None:
         """Let the lease end now, behind the newest id made under it."""
@@ -150,7 +163,7 @@ class NodeLeases:
                 row = (await self._store.read_versioned(SYSTEM_REALM, [id])).get(id)
                 if row is not None and lease_of(row).token == self._token:
                     await self._end(row)  # a renewal that was cut short had landed
-        except (BackendUnavailable, OutcomeUnknown):
+        except (Unavailable, OutcomeUnknown):
             return
 
     async def live(self) -> list[NodeLease]:
@@ -241,6 +254,7 @@ class NodeLeases:
             await self._clock.sleep(LEASE_CHECK_SECONDS)
             try:
                 await look()
+                await self._look()
                 if self._clock.wall_ms() < due_ms:
                     continue
                 await before_renewal()
@@ -248,12 +262,30 @@ class NodeLeases:
                 due_ms = self._clock.wall_ms() + LEASE_RENEW_MS
             except NewerFormat:
                 self._drop()
+            except StoreRestored:
+                self._drop()  # and nothing is given back: it is not this store's
+                return
             except BadSetting as error:
                 logger.error("%s", error)  # noqa: TRY400  where it was found tells an operator nothing
                 self._drop()
                 due_ms = self._clock.wall_ms() + LEASE_RENEW_MS
             except Exception:  # noqa: BLE001, S112  whatever it is, the next try may work  # nosec B112
                 continue
+
+
+def _is_of_the_past(held: Versioned, found: Versioned | None) -> bool:
+    """Whether the row of a lease was stored before the process that holds it wrote it last.
+
+    Lease rows are never deleted, and another node takes one over only for times behind its end.
+    """
+    if found is None:
+        return True
+    if found.version == held.version:
+        return False
+    mine, other = lease_of(held), lease_of(found)
+    if other.token == mine.token:
+        return other.ends_ms < mine.ends_ms
+    return other.leased_ms <= mine.ends_ms
 
 
 async def read_leases(store: Store) -> dict[int, Versioned]:

@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar, cast
 from headgate.errors import ObjectNotFound
 from headgate.kernel.backend import Backend
 from headgate.kernel.cache import Cache, Key, Loaded
+from headgate.kernel.history import History
 from headgate.kernel.objects import (
     Digested,
     Encoded,
@@ -36,8 +37,11 @@ class Versioned(NamedTuple):
 class Store:
     """Typed access to the rows of a backend."""
 
-    def __init__(self, backend: Backend, types: ObjectTypes, cache: Cache) -> None:
+    def __init__(
+        self, backend: Backend, types: ObjectTypes, cache: Cache, history: History | None = None
+    ) -> None:
         self.backend = backend
+        self.history = history or History()
         self.types = types
         self.cache = cache
 

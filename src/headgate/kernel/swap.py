@@ -3,6 +3,7 @@
 from headgate.clock import Clock
 from headgate.errors import BackendUnavailable, ObjectNotFound, OutcomeUnknown, PointerNotFound
 from headgate.kernel.assemble import Assembled
+from headgate.kernel.history import KnownHead
 from headgate.kernel.log import commit_at
 from headgate.kernel.objects import split
 from headgate.kernel.records import EMPTY, Outcome, PointerKey, Row, Swap
@@ -24,6 +25,7 @@ async def swap_head(
     if outcome is Outcome.APPLIED:
         for staged in assembled.objects:
             store.keep(key.realm, staged.encoded, staged.value)
+        store.history.note(key, KnownHead(assembled.head.seq, assembled.id))
         store.forget(key.realm, assembled.replaced)
     return outcome
 

@@ -55,7 +55,7 @@ STATUSES: dict[int, type[HeadgateError]] = {
     429: errors.Overloaded,
     503: errors.Unavailable,
 }
-LASTING = (errors.LeaseLost, errors.DatabaseFull, errors.DatabaseGone)
+LASTING = (errors.LeaseLost, errors.DatabaseFull, errors.DatabaseGone, errors.StoreRestored)
 """Not done, and no better when it is sent again."""
 SAFE = frozenset({"GET", "HEAD"})
 SIGN_IN = "Give a good token with HEADGATE_TOKEN, or HEADGATE_USER and HEADGATE_PASSWORD"

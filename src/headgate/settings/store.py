@@ -79,6 +79,13 @@ POSTGRESQL_TIMEOUT = Setting(
     most=TIMEOUT_SECONDS_MAX,
     help="How long one statement may take before its answer is given up.",
 )
+POSTGRESQL_STALE_READS = Setting(
+    name="postgresql.stale-reads",
+    type=bool,
+    default=False,
+    help="Whether what only reads, as a server with `read-only` does, may read from a standby. Its "
+    "answers are as old as the standby is behind its primary, also those on privileges and tokens.",
+)
 SQLITE_BUSY_TIMEOUT = Setting(
     name="sqlite.busy-timeout-seconds",
     type=float,

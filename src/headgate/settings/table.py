@@ -104,6 +104,7 @@ from headgate.settings.store import (
     COMMIT_TIMEOUT,
     DATA,
     POSTGRESQL_CONNECTIONS,
+    POSTGRESQL_STALE_READS,
     POSTGRESQL_TIMEOUT,
     SQLITE_BUSY_TIMEOUT,
 )
@@ -118,6 +119,7 @@ FAMILIES: dict[str, tuple[Setting[Any], ...]] = {
         COMMIT_BATCH,
         POSTGRESQL_CONNECTIONS,
         POSTGRESQL_TIMEOUT,
+        POSTGRESQL_STALE_READS,
         SQLITE_BUSY_TIMEOUT,
     ),
     "Server": (

@@ -78,9 +78,22 @@ class PostgresqlServer(PrivateServer):
         self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", name)
         return f"postgresql://postgres@127.0.0.1:{self.port}/{name}"
 
-    def _create_data(self) -> None:
+    def configure(self, **settings: str) -> None:
+        """Change settings of the server while it runs."""
+        for name, value in settings.items():
+            self._psql(f"alter system set {name} = '{value}'")
+        self._psql("select pg_reload_conf()")
+
+    def _psql(self, statement: str) -> None:
+        address = ("-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-d", "postgres")
+        self._run("psql", *address, "-c", statement)
+
+    def _own_folder(self) -> None:
         if os.getuid() == 0:
             shutil.chown(self._folder, "postgres", "postgres")
+
+    def _create_data(self) -> None:
+        self._own_folder()
         self._run(
             *("initdb", "-D", str(self.data), "-U", "postgres", "-A", "trust"),
             *("-E", "UTF8", "--locale=C", "--no-sync"),
@@ -117,6 +130,29 @@ class PostgresqlServer(PrivateServer):
         if done.returncode:
             log = self.log.read_text(errors="replace")[-2000:] if self.log.exists() else ""
             raise RuntimeError(f"{program} failed: {words.read_text(errors='replace')}{log}")
+
+
+class PostgresqlStandby(PostgresqlServer):
+    """A hot standby of another server, by streaming replication."""
+
+    NAME = "standby"
+    """What its primary knows it by, in `synchronous_standby_names`."""
+
+    def __init__(self, primary: PostgresqlServer) -> None:
+        super().__init__()
+        self._primary = primary
+
+    def promote(self) -> None:
+        """Make it a primary, whatever its former primary does."""
+        self._control("promote")
+
+    def _create_data(self) -> None:
+        self._own_folder()
+        source = f"host=127.0.0.1 port={self._primary.port} user=postgres"
+        self._run(
+            *("pg_basebackup", "-D", str(self.data), "-R", "-X", "stream", "--checkpoint=fast"),
+            *("--no-sync", "-d", f"{source} application_name={self.NAME}"),
+        )
 
 
 def find_binaries() -> Path:

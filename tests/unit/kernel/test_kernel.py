@@ -67,8 +67,8 @@ async def test_a_fresh_store_gets_its_first_pointer(rig: Rig) -> None:
     assert await kernel.realms.list() == []
 
 
-async def test_opening_again_changes_only_leases(rig: Rig) -> None:
-    """What is stored stays, realms and all."""
+async def test_opening_again_changes_only_what_nodes_agree_by(rig: Rig) -> None:
+    """What is stored stays, realms and all; the level keeps its value and gets a new version."""
     realm = await rig.realm()
     await realm.commit(POINTER, putting(b"a"))
     before = await snapshot(rig.memory)
@@ -77,7 +77,11 @@ async def test_opening_again_changes_only_leases(rig: Rig) -> None:
     changed = [key for key in after.rows if after.rows[key] != before.rows.get(key)]
 
     assert after.pointers == before.pointers
-    assert {after.rows[key].type for key in changed} == {"node-lease"}
+    assert {after.rows[key].type for key in changed} == {"node-lease", "format-level"}
+    levels = [
+        [row.value for row in s.rows.values() if row.id == LEVEL_ROW] for s in (before, after)
+    ]
+    assert levels[0] == levels[1]
 
 
 async def test_each_kernel_has_a_node_of_its_own(rig: Rig) -> None:

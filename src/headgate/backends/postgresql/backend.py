@@ -27,6 +27,7 @@ from headgate.sql import Migration, load_migrations, load_statements
 
 SCAN_ROWS_MAX = 1_000  # per statement
 WRITE_BYTES_MAX = 8 << 20  # per statement
+DOUBTFUL_SWAPS_MAX = 10_000
 SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _PACKAGE = "headgate.backends.postgresql"
 _ROW_KEY = itemgetter(0, 1, 2)  # realm, id, part
@@ -38,7 +39,7 @@ class PostgresqlBackend:
     name = "postgresql"
     snapshot_reads = True
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each is a setting, and named
         self,
         url: str,
         *,
@@ -47,6 +48,7 @@ class PostgresqlBackend:
         schema: str = "headgate",
         migrations: list[Migration] | None = None,
         create: bool = True,
+        standby: bool = False,
     ) -> None:
         if not SCHEMA_NAME.fullmatch(schema):
             raise BadSetting(
@@ -54,7 +56,7 @@ class PostgresqlBackend:
                 why="it must be 1 to 63 characters of a-z, 0-9 and _, and not begin with a digit",
                 fix="Choose another name",
             )
-        self._connector = Connector(url, schema, command_timeout_seconds)
+        self._connector = Connector(url, schema, command_timeout_seconds, standby=standby)
         self._connections_max = connections_max
         self._schema = schema
         self._create = create
@@ -62,6 +64,8 @@ class PostgresqlBackend:
         self._sql = load_statements(_PACKAGE)
         self._pool: Pool | None = None
         self._reader: PointerReader | None = None
+        self._doubtful: dict[int, None] = {}
+        """What swaps of unknown outcome would have swapped in."""
 
     async def open(self) -> None:
         """Connect, create the schema or upgrade it, and warm the connections."""
@@ -97,16 +101,24 @@ class PostgresqlBackend:
         key = swap.key
         assert all(row.realm == key.realm for row in rows), "rows of another realm"
         columns = _columns(rows)[1:]
-        [result] = await self._write(
-            "commit", key.realm, key.name, swap.expected, swap.new, *columns
-        )
+        try:
+            [result] = await self._write(
+                "commit", key.realm, key.name, swap.expected, swap.new, *columns
+            )
+        except OutcomeUnknown:
+            self._remember_doubt(swap.new)
+            raise
         if not result["found"]:
             raise PointerNotFound(
                 f"pointer {key.name!r} of realm {key.realm!r} cannot be moved",
                 why="it does not exist",
                 fix="Create it first; if it was there before, its realm was purged",
             )
-        return Outcome.APPLIED if result["won"] else Outcome.LOST
+        if result["won"]:
+            return Outcome.APPLIED
+        if swap.new in self._doubtful:
+            await self._confirm(swap)
+        return Outcome.LOST
 
     async def fetch(self, realm: str, ids: Collection[int]) -> list[Row]:
         """All rows of these ids."""
@@ -190,6 +202,25 @@ class PostgresqlBackend:
         """The time of the server at this instant, not that of a transaction."""
         [row] = await self._read("read_clock")
         return int(row["clock_ms"])
+
+    def _remember_doubt(self, id: int) -> None:
+        self._doubtful[id] = None
+        if len(self._doubtful) > DOUBTFUL_SWAPS_MAX:
+            del self._doubtful[next(iter(self._doubtful))]
+
+    async def _confirm(self, swap: Swap) -> None:
+        """Wait until all that the server shows of a pointer is as durable as what it acknowledges.
+
+        A swap whose wait for a synchronous standby was broken off is visible, and yet may be lost
+        when that standby is promoted. A write that is acknowledged later stands for all before it.
+        """
+        try:
+            await self._write("confirm", swap.key.realm, swap.key.name)
+        except Unavailable as error:
+            raise OutcomeUnknown(
+                f"{self._connector.where} did not confirm a write", why=str(error), fix="Try again"
+            ) from error
+        self._doubtful.pop(swap.new, None)
 
     async def _read(self, statement: str, *arguments: object) -> list[Any]:
         if not self._pool:

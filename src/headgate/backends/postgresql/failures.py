@@ -4,6 +4,12 @@ from collections.abc import Callable
 
 import asyncpg
 
+from headgate.backends.postgresql.sessions import (
+    SESSION_LOST,
+    Deposed,
+    NotReplicated,
+    shared_session,
+)
 from headgate.errors import BackendUnavailable, HeadgateError, OutcomeUnknown
 
 FAILURES = (
@@ -14,6 +20,21 @@ FAILURES = (
 )
 
 Told = Callable[[str, Exception], HeadgateError]
+
+# SQLSTATEs, or what they begin with, after which a write may have landed even if they are told as
+# an ordinary ERROR: by a pooler that lost its server, or by a server that lost another one.
+_DOUBTFUL = (
+    "08",  # connection exceptions
+    "40003",  # statement completion unknown
+    "57P",  # the server is going down
+    "58",  # errors of the system around the server
+    "XX",  # internal errors
+)
+_USELESS = (asyncpg.ReadOnlySQLTransactionError, *SESSION_LOST)
+_READ_ONLY = (
+    "the server takes no writes; it is a standby or set to read-only",
+    "Connect to the primary",
+)
 
 # The first line that fits counts. An empty `why` stands for the driver's own words.
 _CAUSES: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
@@ -29,8 +50,17 @@ _CAUSES: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
     ),
     (
         (asyncpg.TargetServerAttributeNotMatched, asyncpg.ReadOnlySQLTransactionError),
-        "the server takes no writes; it is a standby or set to read-only",
-        "Connect to the primary",
+        *_READ_ONLY,
+    ),
+    (
+        (NotReplicated,),
+        "the server completed it with a warning; a synchronous standby may not have it",
+        "Check that the synchronous standbys run",
+    ),
+    (
+        (Deposed,),
+        "a standby was promoted in the place of the server that answered",
+        "Stop the former primary; the next try goes to the present one",
     ),
     (
         (asyncpg.TooManyConnectionsError,),
@@ -57,7 +87,15 @@ _CAUSES: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
 
 def unavailable(where: str, error: Exception) -> HeadgateError:
     """The error of a read, of a write that was never sent, or of one the server undid."""
+    if isinstance(error, SESSION_LOST):
+        return shared_session(where)
     why, fix = _cause(error)
+    return BackendUnavailable(f"{where} is not available", why=why, fix=fix)
+
+
+def takes_no_writes(where: str) -> HeadgateError:
+    """The error for a server that only reads."""
+    why, fix = _READ_ONLY
     return BackendUnavailable(f"{where} is not available", why=why, fix=fix)
 
 
@@ -73,11 +111,24 @@ def write_failed(where: str, error: Exception) -> HeadgateError:
 
 
 def refused(error: BaseException) -> bool:
-    """Whether the server itself said that it undid the statement; the connection lives on.
+    """Whether the server itself said that it undid the statement.
 
     FATAL and PANIC do not count: the server may say them after it has committed.
     """
-    return isinstance(error, asyncpg.PostgresError) and error.severity_en == "ERROR"
+    return (
+        isinstance(error, asyncpg.PostgresError)
+        and error.severity_en == "ERROR"
+        and not (error.sqlstate or "").startswith(_DOUBTFUL)
+    )
+
+
+def still_usable(error: BaseException) -> bool:
+    """Whether the connection can take another statement after this error.
+
+    Not if an answer may still be under way, which must not meet another question; and not if every
+    further statement would fail in the same way.
+    """
+    return refused(error) and not isinstance(error, _USELESS)
 
 
 def never_sent(error: BaseException) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from headgate.backends.postgresql.connector import Connection, Connector
-from headgate.backends.postgresql.failures import FAILURES, never_sent, refused, unavailable
+from headgate.backends.postgresql.failures import FAILURES, never_sent, still_usable, unavailable
 from headgate.errors import Closed
 from headgate.kernel.records import PointerKey
 
@@ -41,19 +41,20 @@ class PointerReader:
         connection = await self._connected()
         try:
             [answer] = await connection.fetch(self._statement, realms, names)
+            self._connector.check_current(connection)
             values: list[int | None] = answer["values"]
             return values
         except BaseException as error:
-            if not refused(error):
-                # Its answer may still come: it must not meet another question.
+            if not still_usable(error):
                 connection.terminate()
             raise
 
     async def _connected(self) -> Connection:
         if self._closed:
             raise Closed(f"{self._connector.where} was closed", fix="Open it again")
-        if self._connection and self._connection.is_closed():
-            self._connection.terminate()  # frees what the driver still holds
+        known = self._connection
+        if known and (known.is_closed() or not self._connector.is_current(known)):
+            known.terminate()  # if the server closed it, this frees what the driver still holds
             self._connection = None
         if not self._connection:
             self._connection = await self._connector.connect()

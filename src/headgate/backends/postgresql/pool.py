@@ -8,7 +8,14 @@ import asyncio
 from typing import Any, NamedTuple
 
 from headgate.backends.postgresql.connector import Connection, Connector
-from headgate.backends.postgresql.failures import FAILURES, Told, never_sent, refused
+from headgate.backends.postgresql.failures import (
+    FAILURES,
+    Told,
+    never_sent,
+    still_usable,
+    write_failed,
+)
+from headgate.backends.postgresql.sessions import NotReplicated
 from headgate.errors import BackendUnavailable, Closed, HeadgateError
 
 WARM_CONNECTIONS = 5
@@ -70,11 +77,15 @@ class Pool:
     async def run(self, told: Told, statement: str, *arguments: object) -> list[Any]:
         """The rows this statement answers with. `told` names a failure after it was sent."""
         connection = await self._acquire()
+        warnings = connection.warnings
         try:
-            return await connection.fetch(statement, *arguments)
+            answer = await connection.fetch(statement, *arguments)
+            self._connector.check_current(connection)
+            if told is write_failed and connection.warnings != warnings:
+                raise NotReplicated
+            return answer
         except BaseException as error:
-            if not refused(error):
-                # An answer may still be under way: it must not meet another question.
+            if not still_usable(error):
                 connection.terminate()
             if isinstance(error, FAILURES) and not never_sent(error):
                 raise told(self._connector.where, error) from error
@@ -131,16 +142,17 @@ class Pool:
     def _pop_idle(self) -> Connection | None:
         while self._idle:
             connection = self._idle.pop().connection
-            if not connection.is_closed():
+            if self._is_alive(connection):
                 return connection
-            connection.terminate()  # the server closed it; this frees what the driver holds
+            connection.terminate()  # if the server closed it, this frees what the driver holds
         return None
 
     async def _keep_up(self) -> None:
         while True:
             await asyncio.sleep(self._upkeep_seconds)
-            self._evict()
             try:
+                await self._connector.look_around()
+                self._evict()
                 while len(self._idle) + len(self._busy) < self._warm:
                     await self._add_idle()
             except HeadgateError:
@@ -149,12 +161,15 @@ class Pool:
     def _evict(self) -> None:
         """Drop dead connections, and those beyond the warm ones that nobody used for long."""
         before = asyncio.get_running_loop().time() - self._idle_seconds_max
-        live = [idle for idle in self._idle if not idle.connection.is_closed()]
+        live = [idle for idle in self._idle if self._is_alive(idle.connection)]
         spare = max(0, len(live) - self._warm)
         kept = [idle for idle in live[:spare] if idle.since > before] + live[spare:]
         for idle in set(self._idle) - set(kept):
             idle.connection.terminate()
         self._idle = kept
+
+    def _is_alive(self, connection: Connection) -> bool:
+        return not connection.is_closed() and self._connector.is_current(connection)
 
     async def _add_idle(self) -> None:
         await self._take_slot()

@@ -29,6 +29,10 @@ select
     exists (select from swapped) as won,
     exists (select from pointers where realm = $1 and name = $2) as found;
 
+-- name: confirm
+-- Changes nothing; its acknowledgement stands for all that was committed before it.
+update pointers set value = value where realm = $1 and name = $2;
+
 -- name: fetch
 select realm, id, part, parts, type, version, value from objects
 where realm = $1 and id = any($2::bigint[]);

@@ -121,6 +121,7 @@ GRAVITINO = GravitinoDialect(
         errors.BackendUnavailable: _LATER,
         errors.DatabaseFull: _LATER,
         errors.DatabaseGone: _LATER,
+        errors.StoreRestored: _LATER,
         errors.CommitTimedOut: _LATER,
         errors.NoNodeId: _LATER,
         errors.ClockRefused: _LATER,
