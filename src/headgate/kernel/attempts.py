@@ -1,19 +1,23 @@
-"""Runs the attempts of a batch, one after the other, on one draft."""
+"""Runs the attempts of a batch, one after the other, on one draft.
+
+They run on the event loop, so what they may do there is bounded. An attempt that exceeds the bound
+is undone, marked as large and left out; later it is run alone, in a thread.
+"""
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from headgate.errors import HeadgateError, InvalidInput, NoNodeId, Unavailable
+from headgate.errors import HeadgateError, InvalidInput, NoNodeId, TooLarge, Unavailable
 from headgate.kernel import operations
 from headgate.kernel.draft import Draft, Savepoint
 from headgate.kernel.index import PageShelf
 from headgate.kernel.tree import Missing
-from headgate.limits import BATCH_BYTES_MAX
+from headgate.limits import ATTEMPT_ENTRIES_MAX, BATCH_ENTRIES_MAX
 
 Attempt = Callable[[Draft], Any]
 
@@ -21,7 +25,7 @@ Attempt = Callable[[Draft], Any]
 class Request:
     """One caller's attempt, and where its answer goes."""
 
-    __slots__ = ("attempt", "deadline", "future", "operation", "sealed")
+    __slots__ = ("attempt", "deadline", "future", "is_large", "operation", "sealed")
 
     def __init__(
         self, attempt: Attempt, operation: bytes, timeout_seconds: float, *, sealed: bool = False
@@ -31,6 +35,8 @@ class Request:
         self.operation = operation
         self.sealed = sealed
         """Whether it may change what is sealed."""
+        self.is_large = False
+        """Whether it did more than an attempt may do on the event loop."""
         self.deadline = loop.time() + timeout_seconds
         self.future: asyncio.Future[Any] = loop.create_future()
 
@@ -65,50 +71,121 @@ class Answer(msgspec.Struct, frozen=True):
             self.request.refuse(self.error)
 
 
-async def run_attempts(draft: Draft, shelf: PageShelf, requests: Iterable[Request]) -> list[Answer]:
-    """The answers to these requests, in order, until the draft is as large as a batch may be."""
+async def run_attempts(draft: Draft, shelf: PageShelf, requests: Sequence[Request]) -> list[Answer]:
+    """The answers to these requests, in order, until the draft is as large as a batch may be.
+
+    Requests that turn out to be large are not answered and leave no trace in the draft. One that is
+    known to be large is run if it is the only one: in a thread, which alone uses the draft and the
+    shelf meanwhile.
+    """
     answers = []
-    cold = dict.fromkeys(requests)  # those not run yet that may miss something
-    for request in list(cold):
+    cold = {one: None for one in requests if not one.is_large}  # not run yet: may miss something
+    turns = _Turns(draft)
+    for request in requests:
         cold.pop(request, None)
-        answers.append(await _run(draft, shelf, request, cold))
-        if draft.staged_bytes > BATCH_BYTES_MAX:
+        if request.is_large and len(requests) > 1:
+            continue
+        answer = await _run(draft, shelf, request, cold, turns)
+        if answer is not None:
+            answers.append(answer)
+        if draft.is_full:
             break
+        if turns.is_over:
+            await turns.give_way()
     if draft.changed:
         await _expire_operations(draft, shelf)
     return answers
 
 
+class _Turns:
+    """Knows when attempts did as much as a batch may, so that other tasks are to run."""
+
+    __slots__ = ("_draft", "_work")
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._work = draft.work
+
+    @property
+    def is_over(self) -> bool:
+        """Whether other tasks are to run before the next attempt."""
+        return self._draft.work - self._work > BATCH_ENTRIES_MAX
+
+    async def give_way(self) -> None:
+        """Let other tasks run."""
+        await asyncio.sleep(0)
+        self._work = self._draft.work
+
+
 async def _run(
-    draft: Draft, shelf: PageShelf, request: Request, cold: dict[Request, None]
-) -> Answer:
-    """One attempt, again after each fetch of what it missed, undone if it fails.
+    draft: Draft, shelf: PageShelf, request: Request, cold: dict[Request, None], turns: _Turns
+) -> Answer | None:
+    """One attempt, again after each fetch of what it missed, undone if it fails; None if it turns
+    out to be large.
 
     What was missed is known to the shelf, so an attempt that swallows `Missing` is run again too.
     """
     while True:
         savepoint = draft.savepoint()
         shelf.missed.clear()
-        result, error = None, None
-        try:
-            result = _attempt(draft, savepoint, request)
-        except NoNodeId:
-            raise  # not this attempt's fault: the batch is tried again
-        except BaseException as raised:  # noqa: BLE001  whatever it is, only its caller is told
-            error = raised
-        if error is not None or shelf.missed:
+        draft.allow(ATTEMPT_ENTRIES_MAX if request.is_large else BATCH_ENTRIES_MAX)
+        if request.is_large:
+            result, error = await _run_in_thread(draft, savepoint, request)
+        else:
+            result, error = _outcome(draft, savepoint, request)
+        if isinstance(error, NoNodeId):
+            raise error  # not this attempt's fault: the batch is tried again
+        if error is not None or shelf.missed or draft.is_overrun:
             draft.restore(savepoint)
+        if draft.is_overrun:
+            return _overrun(request)
         if not shelf.missed:
             return Answer(request, result, error)
         try:
-            await _fetch(draft, shelf, cold)
+            await _fetch(draft, shelf, cold, turns)
         except Unavailable:
             raise  # nor is this
         except Exception as lost:  # noqa: BLE001  only its caller is told
             return Answer(request, None, lost)
+        if turns.is_over:
+            await turns.give_way()
 
 
-async def _fetch(draft: Draft, shelf: PageShelf, cold: dict[Request, None]) -> None:
+async def _run_in_thread(
+    draft: Draft, savepoint: Savepoint, request: Request
+) -> tuple[object, BaseException | None]:
+    try:
+        return await asyncio.to_thread(_outcome, draft, savepoint, request)
+    except BaseException:
+        draft.allow(-1)  # nothing waits for it any more: it ends when it counts the next entry
+        raise
+
+
+def _outcome(
+    draft: Draft, savepoint: Savepoint, request: Request
+) -> tuple[object, BaseException | None]:
+    """What an attempt returns, or what it raises."""
+    try:
+        return _attempt(draft, savepoint, request), None
+    except BaseException as raised:  # noqa: BLE001  whatever it is, only its caller is told
+        return None, raised
+
+
+def _overrun(request: Request) -> Answer | None:
+    """The answer to a request whose attempt did more than was allowed; None if it may do more in
+    a thread."""
+    if not request.is_large:
+        request.is_large = True
+        return None
+    error = TooLarge(
+        "the commit was not made",
+        why=f"it looks at or changes more than {ATTEMPT_ENTRIES_MAX:,} entries",
+        fix="Divide it into several ones",
+    )
+    return Answer(request, None, error)
+
+
+async def _fetch(draft: Draft, shelf: PageShelf, cold: dict[Request, None], turns: _Turns) -> None:
     """Fetch what an attempt missed, and along with it what those behind it will miss.
 
     On a head of another node all of them miss something. Each for itself, one after the other, they
@@ -117,6 +194,8 @@ async def _fetch(draft: Draft, shelf: PageShelf, cold: dict[Request, None]) -> N
     own = frozenset(shelf.missed)
     together = set(own)
     for request in list(cold):
+        if turns.is_over:
+            break
         missed = _rehearse(draft, shelf, request)
         together |= missed
         if not missed:
@@ -130,13 +209,15 @@ async def _fetch(draft: Draft, shelf: PageShelf, cold: dict[Request, None]) -> N
 
 
 def _rehearse(draft: Draft, shelf: PageShelf, request: Request) -> set[int]:
-    """What an attempt misses now; what it does is undone."""
+    """What an attempt misses now, nothing if it turns out to be large; what it does is undone."""
     shelf.missed.clear()
     savepoint = draft.savepoint()
+    draft.allow(BATCH_ENTRIES_MAX)
     with suppress(BaseException):  # it is told when it is run
         _call(draft, request)
     draft.restore(savepoint)
-    return set(shelf.missed)
+    request.is_large = draft.is_overrun
+    return set() if request.is_large else set(shelf.missed)
 
 
 def _attempt(draft: Draft, savepoint: Savepoint, request: Request) -> object:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import msgspec
@@ -17,14 +18,14 @@ from headgate.errors import (
     PointerNotFound,
 )
 from headgate.ids import Ids, node, time_ms
-from headgate.kernel.assemble import Assembled, assemble
+from headgate.kernel.assemble import Assembled
 from headgate.kernel.attempts import Request, run_attempts
-from headgate.kernel.draft import Draft
-from headgate.kernel.index import HeadView, PageShelf, open_head
+from headgate.kernel.index import HeadView, open_head
 from headgate.kernel.pointers import Pointers
 from headgate.kernel.records import Outcome, PointerKey
 from headgate.kernel.store import Store
 from headgate.kernel.swap import swap_head
+from headgate.kernel.workbench import Workbench
 from headgate.limits import (
     FAIRNESS_HEADS,
     FAIRNESS_PAUSE_SECONDS_MAX,
@@ -46,6 +47,7 @@ class CommitStatistics(msgspec.Struct):
 
     attempts: int = 0
     batches: int = 0
+    large: int = 0
     swaps: int = 0
     lost: int = 0
     timed_out: int = 0
@@ -64,6 +66,8 @@ class Tools(NamedTuple):
     statistics: CommitStatistics
     listeners: list[Callable[[PointerKey], None]]
     """Told which pointer may have moved, before those who moved it are answered."""
+    large: asyncio.Semaphore
+    """Bounds how many large attempts run at once."""
 
 
 class Lane:
@@ -90,8 +94,8 @@ class Lane:
         """Refuse all that wait. What was taken is finished."""
         if self._timer is not None:
             self._timer.cancel()
-        for request in self._take(len(self._waiting)):
-            request.refuse(
+        while self._waiting:
+            self._waiting.popleft().refuse(
                 Closed("the commit was not made", why="this node is shutting down", fix="Try again")
             )
 
@@ -114,14 +118,17 @@ class Lane:
     async def _lead(self) -> None:
         """Settle batches until nobody waits."""
         while batch := self._take(self._tools.batch_attempts):
-            await self._settle(batch)
+            async with self._tools.large if batch[0].is_large else nullcontext():
+                await self._settle(batch)
             await asyncio.sleep(0)  # those who were answered may come back with their next
         self.leader = None
 
     def _take(self, most: int) -> list[Request]:
-        """Those who waited longest and are still there."""
+        """The requests that waited longest and are still wanted; a large one is taken alone."""
         batch: list[Request] = []
-        while self._waiting and len(batch) < most:
+        while self._waiting and len(batch) < most and not (batch and batch[0].is_large):
+            if batch and self._waiting[0].is_large:
+                break
             request = self._waiting.popleft()
             if not request.future.done():
                 batch.append(request)
@@ -133,11 +140,13 @@ class Lane:
         deadline = clock.seconds() + self._tools.timeout_seconds
         pause_seconds = RESOLVE_PAUSE_SECONDS_MIN
         self._tools.statistics.batches += 1
-        shelf = PageShelf(self._tools.store, self._key.realm)  # kept over all tries: progress
+        is_large = batch[0].is_large
+        self._tools.statistics.large += is_large
+        bench = Workbench(self._tools.store, self._tools.ids, self._key.realm, in_thread=is_large)
         try:
             while True:
                 try:
-                    if await self._try(batch, shelf, deadline):
+                    if await self._try(batch, bench, deadline):
                         return
                     why = "other nodes changed the same pointer first, again and again"
                 except (BackendUnavailable, NoNodeId) as error:
@@ -154,17 +163,17 @@ class Lane:
                 request.future.cancel()
             raise
 
-    async def _try(self, batch: list[Request], shelf: PageShelf, deadline: float) -> bool:
+    async def _try(self, batch: list[Request], bench: Workbench, deadline: float) -> bool:
         """Run the batch on the current head and swap; False if the swap was lost."""
         tools = self._tools
         began = tools.clock.seconds()
         base = await self._read_base()
-        draft = Draft(base, shelf, tools.ids, tools.store.types, self._now_ms(base))
-        answers = await run_attempts(draft, shelf, batch)
+        draft = bench.draft(base, self._now_ms(base))
+        answers = await run_attempts(draft, bench.shelf, batch)
         self._read_seconds = tools.clock.seconds() - began
         assembled = None
         if draft.changed:
-            assembled = assemble(draft, tools.store.types, tools.ids)
+            assembled = await bench.assemble(draft)
             tools.statistics.swaps += 1
             try:
                 outcome = await swap_head(tools.store, tools.clock, self._key, assembled, deadline)
@@ -177,7 +186,8 @@ class Lane:
         tools.statistics.attempts += len(answers)
         for answer in answers:
             answer.deliver()
-        self._waiting.extendleft(reversed(batch[len(answers) :]))
+        answered = {answer.request for answer in answers}
+        self._waiting.extendleft(one for one in reversed(batch) if one not in answered)
         self._arm()
         if assembled is not None:
             await self._let_others_win(assembled)
