@@ -253,6 +253,7 @@ async def _expire_operations(draft: Draft, shelf: PageShelf) -> None:
     """Drop old operation ids. If their index cannot be read, that is left to those who need it."""
     while True:
         savepoint = draft.savepoint()
+        draft.allow(BATCH_ENTRIES_MAX)  # it needs far less
         try:
             return operations.expire(draft.tree(operations.INDEX), draft.now_ms)
         except Missing as missing:

@@ -26,7 +26,8 @@ from headgate.limits import (
 )
 
 MARK_MAX = (1 << 63) - 1
-ENTRIES_SCANNED_AS_ONE = 16  # walking over these takes about as long as changing one
+CHANGE = 2  # what an entry that is put or removed counts; one that is looked up counts 1
+ENTRIES_SCANNED_AS_ONE = 16  # walking over these takes about as long as looking up one
 BYTES_STAGED_AS_ONE = 2_048  # encoding these does too
 
 T = TypeVar("T")
@@ -296,14 +297,14 @@ class IndexDraft:
         """Add or replace an entry."""
         _check_size("key", key, INDEX_KEY_BYTES_MAX)
         _check_size("value", value, INDEX_VALUE_BYTES_MAX)
-        self._draft.count(1)
+        self._draft.count(CHANGE)
         old = self._draft.tree(self._name).put(key, value)
         if old != value:
             self._draft.touch(self._name, key, old, value)
 
     def remove(self, key: bytes) -> bool:
         """Remove an entry; False if it is absent."""
-        self._draft.count(1)
+        self._draft.count(CHANGE)
         tree = self._draft.tree(self._name)
         old = tree.get(key)
         if old is None:
