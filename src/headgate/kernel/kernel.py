@@ -78,7 +78,7 @@ class Kernel:
         self.store = Store(backend, ObjectTypes((*KERNEL_TYPES, *types)), self.cache)
         self.pointers = Pointers(backend)
         self.committer = Committer(self.store, self.pointers, self.ids, clock, options.commit)
-        self.realms = Realms(self.store, self.pointers, self.committer, self.ids)
+        self.realms = Realms(self.store, self.pointers, self.committer)
         self.unserved = UnservedRealms(self.store, self.committer)
         self.log = CommitLog(self.store, self.pointers)
         self.chains = ChainReader(self.store, self.pointers)
