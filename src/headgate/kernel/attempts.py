@@ -79,46 +79,31 @@ async def run_attempts(draft: Draft, shelf: PageShelf, requests: Sequence[Reques
     shelf meanwhile.
     """
     answers = []
-    cold = {one: None for one in requests if not one.is_large}  # not run yet: may miss something
-    turns = _Turns(draft)
+    cold = dict.fromkeys(requests)  # those not run yet that may miss something
     for request in requests:
         cold.pop(request, None)
         if request.is_large and len(requests) > 1:
             continue
-        answer = await _run(draft, shelf, request, cold, turns)
+        answer = await _run(draft, shelf, request, cold)
         if answer is not None:
             answers.append(answer)
         if draft.is_full:
             break
-        if turns.is_over:
-            await turns.give_way()
+        if draft.work > draft.turn_max:
+            await _give_way(draft)
     if draft.changed:
         await _expire_operations(draft, shelf)
     return answers
 
 
-class _Turns:
-    """Knows when attempts did as much as a batch may, so that other tasks are to run."""
-
-    __slots__ = ("_draft", "_work")
-
-    def __init__(self, draft: Draft) -> None:
-        self._draft = draft
-        self._work = draft.work
-
-    @property
-    def is_over(self) -> bool:
-        """Whether other tasks are to run before the next attempt."""
-        return self._draft.work - self._work > BATCH_ENTRIES_MAX
-
-    async def give_way(self) -> None:
-        """Let other tasks run."""
-        await asyncio.sleep(0)
-        self._work = self._draft.work
+async def _give_way(draft: Draft) -> None:
+    """Let other tasks run: attempts did as much as a batch may since they did."""
+    await asyncio.sleep(0)
+    draft.turn_max = draft.work + BATCH_ENTRIES_MAX
 
 
 async def _run(
-    draft: Draft, shelf: PageShelf, request: Request, cold: dict[Request, None], turns: _Turns
+    draft: Draft, shelf: PageShelf, request: Request, cold: dict[Request, None]
 ) -> Answer | None:
     """One attempt, again after each fetch of what it missed, undone if it fails; None if it turns
     out to be large.
@@ -128,27 +113,29 @@ async def _run(
     while True:
         savepoint = draft.savepoint()
         shelf.missed.clear()
-        draft.allow(ATTEMPT_ENTRIES_MAX if request.is_large else BATCH_ENTRIES_MAX)
         if request.is_large:
+            draft.work_max = draft.work + ATTEMPT_ENTRIES_MAX
             result, error = await _run_in_thread(draft, savepoint, request)
         else:
+            draft.work_max = draft.work + BATCH_ENTRIES_MAX
             result, error = _outcome(draft, savepoint, request)
+        if error is None and not shelf.missed and draft.work <= draft.work_max:
+            return Answer(request, result, None)
         if isinstance(error, NoNodeId):
             raise error  # not this attempt's fault: the batch is tried again
-        if error is not None or shelf.missed or draft.is_overrun:
-            draft.restore(savepoint)
+        draft.restore(savepoint)
         if draft.is_overrun:
             return _overrun(request)
         if not shelf.missed:
-            return Answer(request, result, error)
+            return Answer(request, None, error)
         try:
-            await _fetch(draft, shelf, cold, turns)
+            await _fetch(draft, shelf, cold)
         except Unavailable:
             raise  # nor is this
         except Exception as lost:  # noqa: BLE001  only its caller is told
             return Answer(request, None, lost)
-        if turns.is_over:
-            await turns.give_way()
+        if draft.work > draft.turn_max:
+            await _give_way(draft)
 
 
 async def _run_in_thread(
@@ -157,7 +144,7 @@ async def _run_in_thread(
     try:
         return await asyncio.to_thread(_outcome, draft, savepoint, request)
     except BaseException:
-        draft.allow(-1)  # nothing waits for it any more: it ends when it counts the next entry
+        draft.work_max = -1  # nothing waits for it any more: it ends when it counts the next entry
         raise
 
 
@@ -185,7 +172,7 @@ def _overrun(request: Request) -> Answer | None:
     return Answer(request, None, error)
 
 
-async def _fetch(draft: Draft, shelf: PageShelf, cold: dict[Request, None], turns: _Turns) -> None:
+async def _fetch(draft: Draft, shelf: PageShelf, cold: dict[Request, None]) -> None:
     """Fetch what an attempt missed, and along with it what those behind it will miss.
 
     On a head of another node all of them miss something. Each for itself, one after the other, they
@@ -194,7 +181,7 @@ async def _fetch(draft: Draft, shelf: PageShelf, cold: dict[Request, None], turn
     own = frozenset(shelf.missed)
     together = set(own)
     for request in list(cold):
-        if turns.is_over:
+        if draft.work > draft.turn_max:
             break
         missed = _rehearse(draft, shelf, request)
         together |= missed
@@ -209,10 +196,12 @@ async def _fetch(draft: Draft, shelf: PageShelf, cold: dict[Request, None], turn
 
 
 def _rehearse(draft: Draft, shelf: PageShelf, request: Request) -> set[int]:
-    """What an attempt misses now, nothing if it turns out to be large; what it does is undone."""
+    """What an attempt misses now, nothing if it is large; what it does is undone."""
+    if request.is_large:
+        return set()
     shelf.missed.clear()
     savepoint = draft.savepoint()
-    draft.allow(BATCH_ENTRIES_MAX)
+    draft.work_max = draft.work + BATCH_ENTRIES_MAX
     with suppress(BaseException):  # it is told when it is run
         _call(draft, request)
     draft.restore(savepoint)
@@ -253,7 +242,7 @@ async def _expire_operations(draft: Draft, shelf: PageShelf) -> None:
     """Drop old operation ids. If their index cannot be read, that is left to those who need it."""
     while True:
         savepoint = draft.savepoint()
-        draft.allow(BATCH_ENTRIES_MAX)  # it needs far less
+        draft.work_max = draft.work + BATCH_ENTRIES_MAX  # it needs far less
         try:
             return operations.expire(draft.tree(operations.INDEX), draft.now_ms)
         except Missing as missing:

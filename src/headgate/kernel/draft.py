@@ -73,7 +73,10 @@ class Draft:
         """How many entries all attempts looked at or changed, also those that were undone."""
         self.entries = 0
         """How many of them belong to attempts that were kept."""
-        self._work_max = BATCH_ENTRIES_MAX
+        self.work_max = BATCH_ENTRIES_MAX
+        """Up to where the attempt that runs now may go."""
+        self.turn_max = BATCH_ENTRIES_MAX
+        """From where on other tasks are to run before the next attempt."""
         self._by_id: dict[int, Staged] = {}
         self.discarded: list[int] = []
         self.groups: list[Group] = []
@@ -111,8 +114,9 @@ class Draft:
         encoded = self._types.encode(self.base.realm, id, value)
         staged = self._by_id[id] = Staged(encoded, value)
         self.staged.append(staged)
-        self.staged_bytes += len(encoded.data)
-        self.count(1 + len(encoded.data) // BYTES_STAGED_AS_ONE)
+        size = len(encoded.data)
+        self.staged_bytes += size
+        self.count(1 + size // BYTES_STAGED_AS_ONE)
         return id
 
     def fetch(self, id: int, cls: type[T]) -> T:
@@ -193,20 +197,16 @@ class Draft:
         else:
             self._by_id = {one.encoded.id: one for one in self.staged}
 
-    def allow(self, entries: int) -> None:
-        """Let the attempt that begins now look at or change this many entries."""
-        self._work_max = self.work + entries
-
     def count(self, entries: int) -> None:
         """Count entries that an attempt looks at or changes; `Overrun` if they are too many."""
-        self.work += entries
-        if self.work > self._work_max:
+        work = self.work = self.work + entries
+        if work > self.work_max:
             raise Overrun
 
     @property
     def is_overrun(self) -> bool:
         """Whether the last attempt did more than was allowed, also if it hides that."""
-        return self.work > self._work_max
+        return self.work > self.work_max
 
     @property
     def is_full(self) -> bool:
@@ -268,9 +268,9 @@ class _CountedTree(Tree):
     def _descend(
         self, key: bytes, wanted: Callable[[bytes, bytes], bool]
     ) -> tuple[Page, bytes | None]:
-        leaf, upper = super()._descend(key, wanted)
-        self._count(1 + len(leaf.keys) // ENTRIES_SCANNED_AS_ONE)
-        return leaf, upper
+        found = super()._descend(key, wanted)
+        self._count(1 + len(found[0].keys) // ENTRIES_SCANNED_AS_ONE)
+        return found
 
 
 class IndexDraft:
@@ -284,8 +284,11 @@ class IndexDraft:
 
     def get(self, key: bytes) -> bytes | None:
         """The value of this key, None if it is absent."""
-        self._draft.count(1)
-        return self._draft.tree(self._name).get(key)
+        draft = self._draft
+        work = draft.work = draft.work + 1  # as `count` does, without a call
+        if work > draft.work_max:
+            raise Overrun
+        return draft.tree(self._name).get(key)
 
     def need(self, keys: Iterable[bytes]) -> None:
         """Say before a change of many entries which they are: fewer runs of the attempt."""
@@ -297,10 +300,13 @@ class IndexDraft:
         """Add or replace an entry."""
         _check_size("key", key, INDEX_KEY_BYTES_MAX)
         _check_size("value", value, INDEX_VALUE_BYTES_MAX)
-        self._draft.count(CHANGE)
-        old = self._draft.tree(self._name).put(key, value)
+        draft = self._draft
+        work = draft.work = draft.work + CHANGE  # as `count` does, without a call
+        if work > draft.work_max:
+            raise Overrun
+        old = draft.tree(self._name).put(key, value)
         if old != value:
-            self._draft.touch(self._name, key, old, value)
+            draft.touch(self._name, key, old, value)
 
     def remove(self, key: bytes) -> bool:
         """Remove an entry; False if it is absent."""

@@ -126,12 +126,16 @@ class Lane:
     def _take(self, most: int) -> list[Request]:
         """The requests that waited longest and are still wanted; a large one is taken alone."""
         batch: list[Request] = []
-        while self._waiting and len(batch) < most and not (batch and batch[0].is_large):
-            if batch and self._waiting[0].is_large:
-                break
+        while self._waiting and len(batch) < most:
             request = self._waiting.popleft()
-            if not request.future.done():
-                batch.append(request)
+            if request.future.done():
+                continue
+            if request.is_large:
+                if not batch:
+                    return [request]
+                self._waiting.appendleft(request)
+                break
+            batch.append(request)
         return batch
 
     async def _settle(self, batch: list[Request]) -> None:
@@ -186,8 +190,9 @@ class Lane:
         tools.statistics.attempts += len(answers)
         for answer in answers:
             answer.deliver()
-        answered = {answer.request for answer in answers}
-        self._waiting.extendleft(one for one in reversed(batch) if one not in answered)
+        if len(answers) < len(batch):
+            answered = {answer.request for answer in answers}
+            self._waiting.extendleft(one for one in reversed(batch) if one not in answered)
         self._arm()
         if assembled is not None:
             await self._let_others_win(assembled)

@@ -26,10 +26,11 @@ async def swap_head(
     except OutcomeUnknown:
         outcome = await _resolve(store, clock, rows, swap, assembled.head.seq, deadline)
     if outcome is Outcome.APPLIED:
-        for number, staged in enumerate(assembled.objects, 1):
-            store.keep(key.realm, staged.encoded, staged.value)
-            if number % KEPT_PER_TURN == 0:
+        for at in range(0, len(assembled.objects), KEPT_PER_TURN):
+            if at:
                 await asyncio.sleep(0)
+            for staged in assembled.objects[at : at + KEPT_PER_TURN]:
+                store.keep(key.realm, staged.encoded, staged.value)
         store.forget(key.realm, assembled.replaced)
     return outcome
 

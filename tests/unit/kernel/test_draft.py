@@ -295,7 +295,7 @@ def test_only_attempts_that_stay_fill_a_batch(draft: Draft) -> None:
 
 def test_an_attempt_ends_where_it_does_too_much(draft: Draft) -> None:
     """It is ended before the entry that is one too many, and no attempt can hide that."""
-    draft.allow(5)
+    draft.work_max = 5
     for key in (b"c", b"d"):
         draft.index(INDEX).put(key, b"")
     before = draft.is_overrun

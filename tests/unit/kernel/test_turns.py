@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -11,7 +12,17 @@ from headgate.kernel.handle import RealmHandle
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.swap import KEPT_PER_TURN
 from headgate.limits import BATCH_ENTRIES_MAX
-from headgate.testing.kernels import INDEX, POINTER, Rig, Thing, entries, history, putting_all
+from headgate.testing.kernels import (
+    INDEX,
+    POINTER,
+    Held,
+    Rig,
+    Thing,
+    entries,
+    history,
+    putting,
+    putting_all,
+)
 
 MANY = {b"large %05d" % number: b"v" * 20 for number in range(BATCH_ENTRIES_MAX)}
 
@@ -23,17 +34,15 @@ class WorkPerTurn:
         self.most = 0
         self._now = 0
         self._loop_thread = threading.get_ident()
-        self._count = Draft.count
-        monkeypatch.setattr(Draft, "count", self._counter())
+        self._work: WeakKeyDictionary[Draft, int] = WeakKeyDictionary()
+        work = property(lambda draft: self._work[draft], self._set)
+        monkeypatch.setattr(Draft, "work", work, raising=False)
 
-    def _counter(self) -> Callable[[Draft, int], None]:
-        def count(draft: Draft, counted: int) -> None:
-            if threading.get_ident() == self._loop_thread:
-                self._now += counted
-                self.most = max(self.most, self._now)
-            self._count(draft, counted)
-
-        return count
+    def _set(self, draft: Draft, work: int) -> None:
+        if threading.get_ident() == self._loop_thread:
+            self._now += work - self._work.get(draft, 0)
+            self.most = max(self.most, self._now)
+        self._work[draft] = work
 
     async def watch(self) -> None:
         """Begin to count anew at each turn of the event loop."""
@@ -164,3 +173,30 @@ async def test_a_large_commit_is_kept_in_the_cache_by_and_by(
 
     assert all(kernel.cache.peek((realm.id, id)) == Thing() for id in ids)
     assert kernel.cache.peek((realm.id, 1)) is None
+
+
+async def test_an_attempt_that_is_known_to_be_large_is_not_rehearsed_again(
+    rig: Rig, realm: RealmHandle
+) -> None:
+    """Its batch lost a swap and misses something once more."""
+    await realm.commit(POINTER, putting_all(MANY))
+    runs, home = 0, threading.get_ident()
+
+    def large(draft: Draft) -> None:
+        nonlocal runs
+        runs += threading.get_ident() == home
+        putting_all(MANY, "other")(draft)
+
+    cold = (await rig.open()).realm(realm.id)
+    held = Held(rig)
+    mate = asyncio.create_task(cold.commit(POINTER, putting(b"large 00001", b"mate")))
+    under_way = asyncio.create_task(cold.commit(POINTER, large))
+    await held.reached.wait()
+    await realm.commit(POINTER, putting(b"large 00002", b"first"))
+    held.let_go.set()
+    await asyncio.gather(mate, under_way)
+
+    assert runs == 1
+    changed = await entries(realm)
+    assert (changed[b"large 00001"], changed[b"large 00002"]) == (b"mate", b"first")
+    assert await entries(realm, index="other") == MANY
