@@ -32,6 +32,8 @@ class Ids(Protocol):
 
     def next(self) -> int: ...
 
+    def pair(self) -> tuple[int, int]: ...
+
 
 class IdGenerator:
     """Makes ids under the current lease. One per process: two on one lease would collide."""
@@ -90,6 +92,10 @@ class IdGenerator:
                 "nothing can be written", why=self.refusal, fix="Synchronise the clocks (NTP)"
             )
         return _stepped(self._clock.step_ms)
+
+    def pair(self) -> tuple[int, int]:
+        """Two new ids, with no other id of this node between them."""
+        return self.next(), self.next()
 
     def _tick(self) -> int:
         """The time for the next id; `_sequence` is its place within that millisecond."""

@@ -96,9 +96,12 @@ SCAN_AHEAD_PAGES = 64
 TAIL_COMMITS = 20
 CHANGES_INLINE_BYTES_MAX = 16_384
 COMMIT_TIMEOUT_SECONDS = 15.0
-COMMIT_AGE_MS_MAX = 60 * 1000  # of what a commit stores, when its swap is sent
 BATCH_ATTEMPTS_MAX = 128
 BATCH_BYTES_MAX = 1 << 20
+BATCH_ENTRIES_MAX = 4_096  # of indexes, that a batch looks at; one that it changes counts twice
+ATTEMPT_ENTRIES_MAX = 400_000  # the same of one attempt: with more than a batch, in a thread
+LARGE_ATTEMPTS_AT_ONCE = 2  # of one process: each takes a thread
+COMMIT_AGE_MS_MAX = 60 * 1000  # of what a commit stores or refers to, when its swap is sent
 OPERATION_BYTES_MAX = 128
 OPERATION_RESULT_BYTES_MAX = 4_096
 OPERATION_LIFETIME_MS = 30 * 60 * 1000
@@ -362,4 +365,5 @@ CLOSE_SECONDS = 2.0  # for closing the application; then a process ends itself, 
 STOP_SECONDS = 9.0  # then a process that has not ended is killed
 
 # Spark
+ORPHANS_AGE_MS_MIN = 86_400_000  # of files without references: few writers take longer to commit
 SPARK_DRIVER_END_SECONDS = 6.0  # the same of a process that drives it, and ends it before

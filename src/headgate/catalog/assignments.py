@@ -4,8 +4,10 @@ What is forgotten was out of use before, because nothing that is gone has rights
 if it cannot be done now, what is left does no harm.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import islice
 
 from headgate.catalog.guards import GRANTS
 from headgate.catalog.metalake_openings import OpenedMetalake
@@ -17,6 +19,9 @@ from headgate.errors import HeadgateError
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, look
 from headgate.kernel.tree import Tree
+from headgate.limits import BATCH_ENTRIES_MAX
+
+FORGOTTEN_PER_COMMIT = BATCH_ENTRIES_MAX // 8  # privileges, and assignments, of what is gone
 
 
 async def roles_of(grants: HeadView, principal: int) -> list[int]:
@@ -47,11 +52,7 @@ async def role_names(roles: HeadView, ids: Iterable[int]) -> dict[int, str]:
 
 async def forget_principal(metalake: OpenedMetalake, id: int) -> None:
     """Take all roles from a user or group that is gone."""
-
-    def attempt(draft: Draft) -> None:
-        _remove_all(draft, ASSIGNED, id)
-
-    await _forget(metalake, attempt)
+    await _forget(metalake, lambda draft: _remove_some(draft, ASSIGNED, id))
 
 
 async def forget_role(metalake: OpenedMetalake, id: int) -> None:
@@ -59,20 +60,27 @@ async def forget_role(metalake: OpenedMetalake, id: int) -> None:
     assigned = unhurried(metalake.grants.index(ASSIGNED).scan())
     held = [key async for key, _ in assigned if second_of(key) == id]
 
-    def attempt(draft: Draft) -> None:
-        _remove_all(draft, GRANTED, id)
-        for key in held:
+    def attempt(draft: Draft, some: Sequence[bytes]) -> bool:
+        for key in some:
             draft.index(ASSIGNED).remove(key)
+        return _remove_some(draft, GRANTED, id)
 
-    await _forget(metalake, attempt)
+    for at in range(0, len(held) or 1, FORGOTTEN_PER_COMMIT):
+        await _forget(metalake, partial(attempt, some=held[at : at + FORGOTTEN_PER_COMMIT]))
 
 
-async def _forget(metalake: OpenedMetalake, attempt: Callable[[Draft], None]) -> None:
+async def _forget(metalake: OpenedMetalake, attempt: Callable[[Draft], bool]) -> None:
+    """Commit until an attempt says that nothing is left: one commit is not to take long."""
     with suppress(HeadgateError):
-        await metalake.commit(GRANTS, attempt)
+        while await metalake.commit(GRANTS, attempt):
+            pass
 
 
-def _remove_all(draft: Draft, index: str, first: int) -> None:
+def _remove_some(draft: Draft, index: str, first: int) -> bool:
+    """Remove entries of a user, group or role; whether some may be left."""
     entries = draft.index(index)
-    for key in [key for key, _ in entries.prefix(id_bytes(first))]:
+    some = islice(entries.prefix(id_bytes(first)), FORGOTTEN_PER_COMMIT)
+    keys = [key for key, _ in some]
+    for key in keys:
         entries.remove(key)
+    return len(keys) == FORGOTTEN_PER_COMMIT

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
+from typing import TypeVar
 
 import msgspec
 
@@ -12,7 +13,7 @@ from headgate.catalog.dropped_catalogs import Dropped
 from headgate.catalog.entities import CatalogEntity, Entry, Kind, decode_entry
 from headgate.catalog.left_places import IsEmpty, keep_places_of, nobody_looks
 from headgate.catalog.naming import CATALOGS, ROOT, Names, NamesDraft, Readable, place_of
-from headgate.catalog.openings import head_pointer
+from headgate.catalog.openings import content_of, head_pointer
 from headgate.catalog.purging import PURGE
 from headgate.catalog.reservations import held_by, release
 from headgate.catalog.stored_names import CATALOG_POINTER, IDS, NAMES
@@ -24,17 +25,20 @@ from headgate.errors import (
     CatalogNotFound,
     Conflict,
     LocationTaken,
+    PointerNotFound,
 )
+from headgate.ids import time_ms
 from headgate.kernel.draft import Draft
-from headgate.kernel.index import HeadView, look, open_head
+from headgate.kernel.index import HeadView, look
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm
-from headgate.kernel.records import PointerKey
-from headgate.limits import NAMES_LOOKED_AT_MAX
+from headgate.limits import COMMIT_AGE_MS_MAX, NAMES_LOOKED_AT_MAX
 from headgate.model.names import check_name
 
 CLOSED, BY = "closed", b"by"
 """Where the head of a catalog that is being dropped says who does it."""
+
+R = TypeVar("R")
 
 _decoder = msgspec.msgpack.Decoder(tuple[str, str])
 
@@ -52,19 +56,9 @@ async def add_catalog(
     check_catalog_name(new.name)
     places = places_of(new)
     await check_elsewhere(kernel, realm.id, places, is_empty)
-    id = kernel.ids.next()
-    await kernel.realm(realm.id).create_pointers([head_pointer(id)])
-
-    def attempt(draft: Draft) -> CatalogEntity:
-        names = NamesDraft(draft)
-        _check_free(names, call, new.name)
-        settle(draft, id, (), places)
-        entity = msgspec.structs.replace(new, id=id, created_ms=draft.now_ms)
-        names.add(ROOT, CATALOGS, new.name, Entry(Kind.CATALOG, id, draft.stage(entity), owner))
-        draft.note(call.note("create", "catalog", [new.name]))
-        return entity
-
-    made = await _commit(kernel, realm, attempt)
+    made = None
+    while made is None:
+        made = await _try_to_add(kernel, realm, call, new, owner)
     try:
         await check_elsewhere(kernel, realm.id, places, is_empty)  # one may have come meanwhile
     except LocationTaken:
@@ -72,6 +66,38 @@ async def add_catalog(
             await remove_catalog(kernel, realm, call, made)
         raise
     return made
+
+
+async def _try_to_add(
+    kernel: Kernel, realm: Realm, call: Call, new: CatalogEntity, owner: int
+) -> CatalogEntity | None:
+    """Add a catalog with a new id; None, and nothing is added, if that was held up for so long
+    that a sweep may have deleted the pointer of that id by now."""
+    id = kernel.ids.next()
+    pointers = [head_pointer(id)]
+    await kernel.realm(realm.id).create_pointers(pointers)
+
+    def attempt(draft: Draft) -> CatalogEntity | None:
+        if _is_old(id, draft.new_id()):
+            return None
+        names = NamesDraft(draft)
+        _check_free(names, call, new.name)
+        settle(draft, id, (), places_of(new))
+        entity = msgspec.structs.replace(new, id=id, created_ms=draft.now_ms)
+        names.add(ROOT, CATALOGS, new.name, Entry(Kind.CATALOG, id, draft.stage(entity), owner))
+        draft.note(call.note("create", "catalog", [new.name]))
+        return entity
+
+    made = await _commit(kernel, realm, attempt)
+    if made is not None and _is_old(id, kernel.ids.next()):  # it was held up behind the attempt
+        await kernel.realm(realm.id).create_pointers(pointers)
+    return made
+
+
+def _is_old(id: int, now: int) -> bool:
+    """Whether an id was made long before another one of the same process: no clock of another
+    node counts, since a new id must never be taken for an old one."""
+    return time_ms(now) - time_ms(id) > COMMIT_AGE_MS_MAX
 
 
 async def change_catalog(
@@ -118,8 +144,13 @@ async def remove_catalog(
     metalake. If it stops half-way, the catalog serves nobody, and any
     server completes it, as does removing it again.
     """
-    handle = kernel.realm(realm.id)
-    await handle.commit(head_pointer(gone.id), closing(call, force=force), sealed=True)
+    handle, pointer = kernel.realm(realm.id), head_pointer(gone.id)
+    attempt = closing(call, force=force)
+    try:
+        await handle.commit(pointer, attempt, sealed=True)
+    except PointerNotFound:  # it holds nothing, and is closed as any other: also if it comes back
+        await handle.create_pointers([pointer])
+        await handle.commit(pointer, attempt, sealed=True)
     left = await has_files(kernel, realm.id, gone.id)
     await keep_places_of(kernel, realm, gone.id, call.principal)
     await handle.commit(CATALOG_POINTER, forgetting(call, gone.id, left=left))
@@ -147,8 +178,7 @@ async def closed_by(head: HeadView) -> tuple[str, str]:
 
 async def has_files(kernel: Kernel, realm: str, id: int) -> bool:
     """Whether files of tables may be left in a catalog that nobody can use any more."""
-    [value] = await kernel.pointers.read([PointerKey(realm, head_pointer(id))])
-    head = await open_head(kernel.store, realm, value)
+    head = await content_of(kernel, realm, id)
     purges = await look(head.index(PURGE), lambda tree: next(tree.scan(), None))
     return purges is not None or await look(head.index(NAMES), _may_have_tables)
 
@@ -219,9 +249,7 @@ def _may_have_tables(names: Readable) -> bool:
     return tables or len(some) == NAMES_LOOKED_AT_MAX
 
 
-async def _commit(
-    kernel: Kernel, realm: Realm, attempt: Callable[[Draft], CatalogEntity]
-) -> CatalogEntity:
+async def _commit(kernel: Kernel, realm: Realm, attempt: Callable[[Draft], R]) -> R:
     """Change the catalogs of a metalake; an error names the one that is in the way."""
     handle = kernel.realm(realm.id)
     try:

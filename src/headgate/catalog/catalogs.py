@@ -15,7 +15,7 @@ from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.left_places import IsEmpty, keep_places, nobody_looks
 from headgate.catalog.naming import CATALOGS, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR, check_flat, check_nesting
-from headgate.catalog.openings import head_pointer
+from headgate.catalog.openings import content_of
 from headgate.catalog.stored_names import CATALOG_POINTER, NAMES
 from headgate.catalog.territories import (
     HAVE_CATALOGS,
@@ -180,7 +180,7 @@ async def _check_nested(
     kernel: Kernel, name: CatalogName, realm: Realm, catalog: CatalogEntity, separator: str
 ) -> None:
     """Refuse what a catalog is to become if names are in the way."""
-    [head] = await kernel.realm(realm.id).heads(head_pointer(catalog.id))
+    head = await content_of(kernel, realm.id, catalog.id)
     if catalog.nested:
         await check_nesting(head.index(NAMES), separator)
     else:

@@ -15,9 +15,12 @@ from headgate.catalog.change_records import Change, key_of, records_of
 from headgate.catalog.commit_ids import CommitIds
 from headgate.catalog.dropped_catalogs import DROPPED
 from headgate.catalog.merging import merged
+from headgate.catalog.naming import id_bytes
 from headgate.catalog.openings import head_pointer
 from headgate.catalog.stored_names import CATALOG_POINTER, IDS
 from headgate.errors import Corrupt, LogCut, NotFound, RealmNotFound
+from headgate.ids import ID_MAX
+from headgate.kernel.index import open_head
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.log import Commit
 from headgate.kernel.realms import BY_ID, REALMS_KEY, RealmState
@@ -96,8 +99,20 @@ class Reading:
         """A pointer is not there: not yet, or no more."""
         if await self._is_purged(key.realm):
             self._forget(key.realm)
-        elif position.after != OLDEST and (_is_of_catalog(key) or position.after != EMPTY):
+        elif position.after == EMPTY:
+            if _is_of_catalog(key) and not await self._is_listed(key):
+                raise _cut(key, "it is no more")
+        elif position.after != OLDEST:
             raise _cut(key, "it is no more")
+
+    async def _is_listed(self, key: PointerKey) -> bool:
+        """Whether the catalog of a missing pointer is listed: then it never held anything."""
+        catalog, realm = key.name.split("/")[1], key.realm
+        if not catalog.isdecimal() or int(catalog) > ID_MAX:
+            return False  # clients may write anything into a cursor
+        [listed] = await self._kernel.pointers.read([PointerKey(realm, CATALOG_POINTER)])
+        head = await open_head(self._kernel.store, realm, listed)
+        return await head.index(IDS).get(id_bytes(int(catalog))) is not None
 
     async def _behind(self, key: PointerKey) -> AsyncIterator[Commit]:
         """The commits of a pointer behind its position."""

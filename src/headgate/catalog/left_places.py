@@ -14,7 +14,7 @@ import msgspec
 
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.naming import Names, Readable, place_of
-from headgate.catalog.openings import head_pointer
+from headgate.catalog.openings import content_of
 from headgate.catalog.ports import Storage
 from headgate.catalog.stored_names import CATALOG_POINTER, IDS, LEFT, LOCATIONS, NAMES
 from headgate.errors import HeadgateError, LocationTaken
@@ -192,9 +192,7 @@ def _found(entries: Iterable[tuple[bytes, bytes]]) -> list[_Found]:
 
 async def _was_used(kernel: Kernel, realm: str, id: int) -> bool:
     """Whether a catalog ever had a table or view, or one was staged: then it has such an index."""
-    [value] = await kernel.pointers.read([PointerKey(realm, head_pointer(id))])
-    head = await open_head(kernel.store, realm, value)
-    return LOCATIONS in head.head.roots
+    return LOCATIONS in (await content_of(kernel, realm, id)).head.roots
 
 
 def _key(left: Left) -> bytes:

@@ -159,7 +159,9 @@ async def look_inside(
     values = vector[len(before.keys) :]
     await store.fetch(realm, [value for value in values if value])
     heads = {
-        id: await open_head(store, realm, value) for id, value in zip(ids, values, strict=True)
+        id: await open_head(store, realm, value)
+        for id, value in zip(ids, values, strict=True)
+        if value is not None
     }
     listed = vector[before.keys.index(PointerKey(realm, CATALOG_POINTER))]
     return Inside(

@@ -335,5 +335,14 @@ def head_pointer(catalog: int) -> str:
     return f"cat/{catalog}/heads/main"
 
 
+async def content_of(kernel: Kernel, realm: str, catalog: int) -> HeadView:
+    """All that a catalog holds now, also in a metalake that serves nobody.
+
+    A catalog whose pointer is missing holds nothing.
+    """
+    [value] = await kernel.pointers.read([PointerKey(realm, head_pointer(catalog))])
+    return await open_head(kernel.store, realm, value)
+
+
 def _scope_of(catalog: CatalogEntity, owner: int) -> Scope:
     return Scope(ObjectType.CATALOG, catalog.id, owner)

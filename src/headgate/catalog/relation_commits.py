@@ -26,6 +26,7 @@ from headgate.catalog.versions import Version
 from headgate.errors import CommitTimedOut, HeadgateError, LocationTaken
 from headgate.kernel.draft import Draft
 from headgate.limits import (
+    ORPHANS_AGE_MS_MIN,
     PURGE_POLL_SECONDS,
     PURGE_WAIT_SECONDS,
     RECORDED_RELATIONS_MAX,
@@ -56,6 +57,10 @@ class Change(NamedTuple):
 
 
 Prepare = Callable[[Opened], Awaitable[Sequence[Change]]]
+
+
+FILE_AGE_MS_MAX = ORPHANS_AGE_MS_MIN // 2
+"""Of the files of a commit, in its attempt: files that nothing refers to are not kept for ever."""
 
 
 class _MovedError(Exception):
@@ -137,8 +142,11 @@ async def _commit(
 ) -> list[Relation]:
     """Write the files and swap everything to them; `_MovedError` if something changed meanwhile."""
     entries: list[Entry] = []
+    began_ms = lake.now_ms()
 
     def attempt(draft: Draft) -> Done:
+        if draft.now_ms - began_ms > FILE_AGE_MS_MAX:
+            raise _MovedError  # the new files may have been deleted as orphans
         entries[:] = [_apply(draft, change) for change in changes]
         real = [change for change in changes if change.version]
         if real:

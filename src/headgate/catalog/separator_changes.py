@@ -13,7 +13,7 @@ from headgate.catalog.calls import ITSELF, Call, CatalogName
 from headgate.catalog.catalogs import change_catalog, list_catalogs
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.nesting import SEPARATOR, check_nesting
-from headgate.catalog.openings import head_pointer
+from headgate.catalog.openings import content_of
 from headgate.catalog.stored_names import NAMES
 from headgate.errors import Conflict
 from headgate.kernel.kernel import Kernel
@@ -77,7 +77,7 @@ def _with(now: CatalogEntity, id: int, old: str | None, new: str | None) -> Cata
 
 
 async def _check(kernel: Kernel, realm: Realm, catalog: CatalogEntity, separator: str) -> None:
-    [head] = await kernel.realm(realm.id).heads(head_pointer(catalog.id))
+    head = await content_of(kernel, realm.id, catalog.id)
     try:
         await check_nesting(head.index(NAMES), separator)
     except Conflict as error:

@@ -53,12 +53,16 @@ def assemble(draft: Draft, types: ObjectTypes, ids: Ids) -> Assembled:
         digest=msgspec.UNSET,
     )
     if len(bytes(head.groups)) + len(bytes(head.replaced)) > CHANGES_INLINE_BYTES_MAX:
-        spilled = objects.store(Changes(head.groups, head.replaced))
+        spilled, id = ids.pair()  # a sweep finds the head by the id of its changes
+        objects.store(Changes(head.groups, head.replaced), spilled)
         link = Link(draft.seq, previous, objects.all[-1].encoded.digest)
         head = msgspec.structs.replace(
             head, groups=NOTHING, replaced=NOTHING, spilled=spilled, link=link
         )
-    return Assembled(objects.store(head), head, objects.all, replaced)
+    else:
+        id = ids.next()
+    objects.store(head, id)
+    return Assembled(id, head, objects.all, replaced)
 
 
 class _Objects:
@@ -72,21 +76,25 @@ class _Objects:
         self._types = types
         self._ids = ids
 
-    def store(self, value: Stored) -> int:
-        """Add an object; its new id."""
-        id = self._ids.next()
+    def store(self, value: Stored, id: int) -> None:
+        """Add an object with this id."""
         self.all.append(Staged(self._types.encode(self._realm, id, value), value))
-        return id
 
     def store_below(self, page: Page) -> Page:
         """The page with every child stored."""
         if not page.level:
             return page
         children = [
-            self.store(self.store_below(child)) if type(child) is Page else child
-            for child in page.children
+            self._store_page(child) if type(child) is Page else child for child in page.children
         ]
         return Page(page.level, page.keys, (), tuple(children))
+
+    def _store_page(self, page: Page) -> int:
+        """Store a page with all below it; its new id."""
+        below = self.store_below(page)
+        id = self._ids.next()
+        self.store(below, id)
+        return id
 
 
 def _fit_roots(draft: Draft) -> None:

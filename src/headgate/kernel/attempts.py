@@ -1,19 +1,23 @@
-"""Runs the attempts of a batch, one after the other, on one draft."""
+"""Runs the attempts of a batch, one after the other, on one draft.
+
+They run on the event loop, so what they may do there is bounded. An attempt that exceeds the bound
+is undone, marked as large and left out; later it is run alone, in a thread.
+"""
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from headgate.errors import HeadgateError, InvalidInput, NoNodeId, Unavailable
+from headgate.errors import HeadgateError, InvalidInput, NoNodeId, TooLarge, Unavailable
 from headgate.kernel import operations
 from headgate.kernel.draft import Draft, Savepoint
 from headgate.kernel.index import PageShelf
 from headgate.kernel.tree import Missing
-from headgate.limits import BATCH_BYTES_MAX
+from headgate.limits import ATTEMPT_ENTRIES_MAX, BATCH_ENTRIES_MAX
 
 Attempt = Callable[[Draft], Any]
 
@@ -21,7 +25,7 @@ Attempt = Callable[[Draft], Any]
 class Request:
     """One caller's attempt, and where its answer goes."""
 
-    __slots__ = ("attempt", "deadline", "future", "operation", "sealed")
+    __slots__ = ("attempt", "deadline", "future", "is_large", "operation", "sealed")
 
     def __init__(
         self, attempt: Attempt, operation: bytes, timeout_seconds: float, *, sealed: bool = False
@@ -31,6 +35,8 @@ class Request:
         self.operation = operation
         self.sealed = sealed
         """Whether it may change what is sealed."""
+        self.is_large = False
+        """Whether it did more than an attempt may do on the event loop."""
         self.deadline = loop.time() + timeout_seconds
         self.future: asyncio.Future[Any] = loop.create_future()
 
@@ -65,47 +71,105 @@ class Answer(msgspec.Struct, frozen=True):
             self.request.refuse(self.error)
 
 
-async def run_attempts(draft: Draft, shelf: PageShelf, requests: Iterable[Request]) -> list[Answer]:
-    """The answers to these requests, in order, until the draft is as large as a batch may be."""
+async def run_attempts(draft: Draft, shelf: PageShelf, requests: Sequence[Request]) -> list[Answer]:
+    """The answers to these requests, in order, until the draft is as large as a batch may be.
+
+    Requests that turn out to be large are not answered and leave no trace in the draft. One that is
+    known to be large is run if it is the only one: in a thread, which alone uses the draft and the
+    shelf meanwhile.
+    """
     answers = []
     cold = dict.fromkeys(requests)  # those not run yet that may miss something
-    for request in list(cold):
+    for request in requests:
         cold.pop(request, None)
-        answers.append(await _run(draft, shelf, request, cold))
-        if draft.staged_bytes > BATCH_BYTES_MAX:
+        if request.is_large and len(requests) > 1:
+            continue
+        answer = await _run(draft, shelf, request, cold)
+        if answer is not None:
+            answers.append(answer)
+        if draft.is_full:
             break
+        if draft.work > draft.turn_max:
+            await _give_way(draft)
     if draft.changed:
         await _expire_operations(draft, shelf)
     return answers
 
 
+async def _give_way(draft: Draft) -> None:
+    """Let other tasks run: attempts did as much as a batch may since they did."""
+    await asyncio.sleep(0)
+    draft.turn_max = draft.work + BATCH_ENTRIES_MAX
+
+
 async def _run(
     draft: Draft, shelf: PageShelf, request: Request, cold: dict[Request, None]
-) -> Answer:
-    """One attempt, again after each fetch of what it missed, undone if it fails.
+) -> Answer | None:
+    """One attempt, again after each fetch of what it missed, undone if it fails; None if it turns
+    out to be large.
 
     What was missed is known to the shelf, so an attempt that swallows `Missing` is run again too.
     """
     while True:
         savepoint = draft.savepoint()
         shelf.missed.clear()
-        result, error = None, None
-        try:
-            result = _attempt(draft, savepoint, request)
-        except NoNodeId:
-            raise  # not this attempt's fault: the batch is tried again
-        except BaseException as raised:  # noqa: BLE001  whatever it is, only its caller is told
-            error = raised
-        if error is not None or shelf.missed:
-            draft.restore(savepoint)
+        if request.is_large:
+            draft.work_max = draft.work + ATTEMPT_ENTRIES_MAX
+            result, error = await _run_in_thread(draft, savepoint, request)
+        else:
+            draft.work_max = draft.work + BATCH_ENTRIES_MAX
+            result, error = _outcome(draft, savepoint, request)
+        if error is None and not shelf.missed and draft.work <= draft.work_max:
+            return Answer(request, result, None)
+        if isinstance(error, NoNodeId):
+            raise error  # not this attempt's fault: the batch is tried again
+        draft.restore(savepoint)
+        if draft.is_overrun:
+            return _overrun(request)
         if not shelf.missed:
-            return Answer(request, result, error)
+            return Answer(request, None, error)
         try:
             await _fetch(draft, shelf, cold)
         except Unavailable:
             raise  # nor is this
         except Exception as lost:  # noqa: BLE001  only its caller is told
             return Answer(request, None, lost)
+        if draft.work > draft.turn_max:
+            await _give_way(draft)
+
+
+async def _run_in_thread(
+    draft: Draft, savepoint: Savepoint, request: Request
+) -> tuple[object, BaseException | None]:
+    try:
+        return await asyncio.to_thread(_outcome, draft, savepoint, request)
+    except BaseException:
+        draft.work_max = -1  # nothing waits for it any more: it ends when it counts the next entry
+        raise
+
+
+def _outcome(
+    draft: Draft, savepoint: Savepoint, request: Request
+) -> tuple[object, BaseException | None]:
+    """What an attempt returns, or what it raises."""
+    try:
+        return _attempt(draft, savepoint, request), None
+    except BaseException as raised:  # noqa: BLE001  whatever it is, only its caller is told
+        return None, raised
+
+
+def _overrun(request: Request) -> Answer | None:
+    """The answer to a request whose attempt did more than was allowed; None if it may do more in
+    a thread."""
+    if not request.is_large:
+        request.is_large = True
+        return None
+    error = TooLarge(
+        "the commit was not made",
+        why=f"it looks at or changes more than {ATTEMPT_ENTRIES_MAX:,} entries",
+        fix="Divide it into several ones",
+    )
+    return Answer(request, None, error)
 
 
 async def _fetch(draft: Draft, shelf: PageShelf, cold: dict[Request, None]) -> None:
@@ -117,6 +181,8 @@ async def _fetch(draft: Draft, shelf: PageShelf, cold: dict[Request, None]) -> N
     own = frozenset(shelf.missed)
     together = set(own)
     for request in list(cold):
+        if draft.work > draft.turn_max:
+            break
         missed = _rehearse(draft, shelf, request)
         together |= missed
         if not missed:
@@ -130,13 +196,17 @@ async def _fetch(draft: Draft, shelf: PageShelf, cold: dict[Request, None]) -> N
 
 
 def _rehearse(draft: Draft, shelf: PageShelf, request: Request) -> set[int]:
-    """What an attempt misses now; what it does is undone."""
+    """What an attempt misses now, nothing if it is large; what it does is undone."""
+    if request.is_large:
+        return set()
     shelf.missed.clear()
     savepoint = draft.savepoint()
+    draft.work_max = draft.work + BATCH_ENTRIES_MAX
     with suppress(BaseException):  # it is told when it is run
         _call(draft, request)
     draft.restore(savepoint)
-    return set(shelf.missed)
+    request.is_large = draft.is_overrun
+    return set() if request.is_large else set(shelf.missed)
 
 
 def _attempt(draft: Draft, savepoint: Savepoint, request: Request) -> object:
@@ -172,6 +242,7 @@ async def _expire_operations(draft: Draft, shelf: PageShelf) -> None:
     """Drop old operation ids. If their index cannot be read, that is left to those who need it."""
     while True:
         savepoint = draft.savepoint()
+        draft.work_max = draft.work + BATCH_ENTRIES_MAX  # it needs far less
         try:
             return operations.expire(draft.tree(operations.INDEX), draft.now_ms)
         except Missing as missing:

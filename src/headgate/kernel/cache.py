@@ -51,6 +51,11 @@ class Cache:
         self._entries.move_to_end(key)
         return entry[0]
 
+    def peek(self, key: Key | PartKey) -> object | None:
+        """The value, if it is at hand; nothing is counted or moved, so any thread may ask."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry[0]
+
     def ask(self, key: Key | PartKey) -> object | None:
         """The same for who does not load it here: if it is not at hand, that is a miss."""
         value = self.find(key)

@@ -31,7 +31,12 @@ from headgate.kernel.lane import CommitStatistics, Lane, Tools, Watch
 from headgate.kernel.pointers import Pointers
 from headgate.kernel.records import PointerKey
 from headgate.kernel.store import Store
-from headgate.limits import BATCH_ATTEMPTS_MAX, COMMIT_TIMEOUT_SECONDS, IDLE_LANES_MAX
+from headgate.limits import (
+    BATCH_ATTEMPTS_MAX,
+    COMMIT_TIMEOUT_SECONDS,
+    IDLE_LANES_MAX,
+    LARGE_ATTEMPTS_AT_ONCE,
+)
 
 T = TypeVar("T")
 
@@ -61,6 +66,7 @@ class Committer:
             options.batch_attempts,
             self.statistics,
             self.listeners,
+            asyncio.Semaphore(LARGE_ATTEMPTS_AT_ONCE),
         )
         self._lanes: dict[tuple[PointerKey, Watch | None], Lane] = {}
         self._closed = ""  # why, once it is

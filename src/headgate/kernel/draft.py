@@ -4,7 +4,7 @@ An attempt is a pure function of its draft. It may run several times; it never w
 and is not at hand raises `Missing`, and it is run again once that was fetched.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,11 +18,24 @@ from headgate.kernel.objects import Encoded, Foreign, ObjectTypes, Stored, expec
 from headgate.kernel.pages import Page
 from headgate.kernel.system import check_index_name
 from headgate.kernel.tree import Missing, Tree
-from headgate.limits import COMMIT_AGE_MS_MAX, INDEX_KEY_BYTES_MAX, INDEX_VALUE_BYTES_MAX
+from headgate.limits import (
+    BATCH_BYTES_MAX,
+    BATCH_ENTRIES_MAX,
+    COMMIT_AGE_MS_MAX,
+    INDEX_KEY_BYTES_MAX,
+    INDEX_VALUE_BYTES_MAX,
+)
 
 MARK_MAX = (1 << 63) - 1
+CHANGE = 2  # what an entry that is put or removed counts; one that is looked up counts 1
+ENTRIES_SCANNED_AS_ONE = 16  # walking over these takes about as long as looking up one
+BYTES_STAGED_AS_ONE = 2_048  # encoding these does too
 
 T = TypeVar("T")
+
+
+class Overrun(BaseException):
+    """An attempt did more than it is allowed where it runs. No attempt should catch it."""
 
 
 class Savepoint(msgspec.Struct, frozen=True):
@@ -34,6 +47,7 @@ class Savepoint(msgspec.Struct, frozen=True):
     marks: Mapping[str, int]
     sealed: bool
     groups: int
+    work: int
 
 
 class Staged(msgspec.Struct, frozen=True, gc=False):
@@ -56,6 +70,15 @@ class Draft:
         self.trees: dict[str, Tree] = {}
         self.staged: list[Staged] = []
         self.staged_bytes = 0
+        self.work = 0
+        """How many entries all attempts looked at or changed, also those that were undone."""
+        self.entries = 0
+        """How many of them belong to attempts that were kept."""
+        self.work_max = BATCH_ENTRIES_MAX
+        """Up to where the attempt that runs now may go."""
+        self.turn_max = BATCH_ENTRIES_MAX
+        """From where on other tasks are to run before the next attempt."""
+        self._by_id: dict[int, Staged] = {}
         self.discarded: list[int] = []
         self.groups: list[Group] = []
         self._shelf = shelf
@@ -93,8 +116,11 @@ class Draft:
         """
         id = self._ids.next() if id is None else self._young_id(id)
         encoded = self._types.encode(self.base.realm, id, value)
-        self.staged.append(Staged(encoded, value))
-        self.staged_bytes += len(encoded.data)
+        staged = self._by_id[id] = Staged(encoded, value)
+        self.staged.append(staged)
+        size = len(encoded.data)
+        self.staged_bytes += size
+        self.count(1 + size // BYTES_STAGED_AS_ONE)
         return id
 
     def _young_id(self, id: int) -> int:
@@ -110,9 +136,10 @@ class Draft:
     def fetch(self, id: int, cls: type[T]) -> T:
         """An immutable object that is stored, or was staged in this batch."""
         _checked_id(id)
-        for staged in reversed(self.staged):
-            if staged.encoded.id == id:
-                return expect(staged.value, cls, id)
+        self.count(1)
+        staged = self._by_id.get(id)
+        if staged is not None:
+            return expect(staged.value, cls, id)
         found = self._shelf.find_object(id)
         if found is None:
             raise Missing((id,))
@@ -154,6 +181,7 @@ class Draft:
             self.marks,
             self.sealed,
             len(self.groups),
+            self.work,
         )
 
     def restore(self, savepoint: Savepoint) -> None:
@@ -165,12 +193,39 @@ class Draft:
             else:
                 self.trees[name].root = before[0]
                 del self.trees[name].replaced[before[1] :]
-        self.staged_bytes -= sum(len(one.encoded.data) for one in self.staged[savepoint.staged :])
-        del self.staged[savepoint.staged :]
+        self._unstage(savepoint.staged)
         del self.discarded[savepoint.discarded :]
         self.marks = savepoint.marks
         self.sealed = savepoint.sealed
         del self.groups[savepoint.groups :]
+
+    def _unstage(self, kept: int) -> None:
+        """Forget all objects but the first ones, which an id that was staged twice means again."""
+        undone = self.staged[kept:]
+        self.staged_bytes -= sum(len(one.encoded.data) for one in undone)
+        is_unique = len(self._by_id) == len(self.staged)
+        del self.staged[kept:]
+        if is_unique:
+            for one in undone:
+                del self._by_id[one.encoded.id]
+        else:
+            self._by_id = {one.encoded.id: one for one in self.staged}
+
+    def count(self, entries: int) -> None:
+        """Count entries that an attempt looks at or changes; `Overrun` if they are too many."""
+        work = self.work = self.work + entries
+        if work > self.work_max:
+            raise Overrun
+
+    @property
+    def is_overrun(self) -> bool:
+        """Whether the last attempt did more than was allowed, also if it hides that."""
+        return self.work > self.work_max
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the batch is as large as one may be."""
+        return self.staged_bytes > BATCH_BYTES_MAX or self.entries > BATCH_ENTRIES_MAX
 
     def check_open(self) -> None:
         """Refuse an attempt on a sealed pointer."""
@@ -194,6 +249,7 @@ class Draft:
             self.restore(savepoint)
             return False
         self.groups.append(Group(encode_note(self._note), operation, changes))
+        self.entries += self.work - savepoint.work
         return True
 
     @property
@@ -205,13 +261,30 @@ class Draft:
         """The working tree of an index."""
         tree = self.trees.get(index)
         if tree is None:
-            tree = self.trees[index] = Tree(self.base.root(index), self._shelf)
+            tree = self.trees[index] = _CountedTree(self.base.root(index), self._shelf, self.count)
         return tree
 
     def touch(self, index: str, key: bytes, old: bytes | None, new: bytes | None) -> None:
         """Remember the value of an entry before this attempt first changed it, and the last."""
         before, _ = self._touched.get((index, key), (old, None))
         self._touched[index, key] = before, new
+
+
+class _CountedTree(Tree):
+    """A tree that counts the pages it walks over; single entries are counted by `IndexDraft`."""
+
+    __slots__ = ("_count",)
+
+    def __init__(self, root: Page, pages: PageShelf, count: Callable[[int], None]) -> None:
+        super().__init__(root, pages)
+        self._count = count
+
+    def _descend(
+        self, key: bytes, wanted: Callable[[bytes, bytes], bool]
+    ) -> tuple[Page, bytes | None]:
+        found = super()._descend(key, wanted)
+        self._count(1 + len(found[0].keys) // ENTRIES_SCANNED_AS_ONE)
+        return found
 
 
 class IndexDraft:
@@ -225,22 +298,33 @@ class IndexDraft:
 
     def get(self, key: bytes) -> bytes | None:
         """The value of this key, None if it is absent."""
-        return self._draft.tree(self._name).get(key)
+        draft = self._draft
+        work = draft.work = draft.work + 1  # as `count` does, without a call
+        if work > draft.work_max:
+            raise Overrun
+        return draft.tree(self._name).get(key)
 
     def need(self, keys: Iterable[bytes]) -> None:
         """Say before a change of many entries which they are: fewer runs of the attempt."""
-        self._draft.tree(self._name).need(keys)
+        wanted = list(keys)
+        self._draft.count(len(wanted))
+        self._draft.tree(self._name).need(wanted)
 
     def put(self, key: bytes, value: bytes) -> None:
         """Add or replace an entry."""
         _check_size("key", key, INDEX_KEY_BYTES_MAX)
         _check_size("value", value, INDEX_VALUE_BYTES_MAX)
-        old = self._draft.tree(self._name).put(key, value)
+        draft = self._draft
+        work = draft.work = draft.work + CHANGE  # as `count` does, without a call
+        if work > draft.work_max:
+            raise Overrun
+        old = draft.tree(self._name).put(key, value)
         if old != value:
-            self._draft.touch(self._name, key, old, value)
+            draft.touch(self._name, key, old, value)
 
     def remove(self, key: bytes) -> bool:
         """Remove an entry; False if it is absent."""
+        self._draft.count(CHANGE)
         tree = self._draft.tree(self._name)
         old = tree.get(key)
         if old is None:

@@ -26,11 +26,13 @@ class PageShelf:
 
     __slots__ = ("_find_cached", "_held", "_realm", "_store", "missed")
 
-    def __init__(self, store: Store, realm: str) -> None:
+    def __init__(self, store: Store, realm: str, *, in_thread: bool = False) -> None:
+        """With `in_thread` another thread may look things up; `fetch` is for the event loop."""
         self._store = store
         self._realm = realm
         self._held: dict[int, object] = {}
-        self._find_cached = store.cache.find  # without a detour: it is asked for every page
+        # without a detour: it is asked for every page
+        self._find_cached = store.cache.peek if in_thread else store.cache.find
         self.missed: set[int] = set()
 
     def find(self, id: int) -> Page | None:
@@ -94,10 +96,29 @@ class HeadView:
         await self._store.fetch(self.realm, ids)
         return [await self._store.get(self.realm, id, cls) for id in ids]
 
+    def for_thread(self) -> "HeadView":
+        """The same commit, opened for another thread."""
+        return HeadInThread(self._store, self.realm, self.id, self.head)
+
     def _decode_root(self, index: str) -> Page:
         page = decode_root(self.head, index)
         self._store.keep_root(self.realm, self.id, index, page)
         return page
+
+
+class HeadInThread(HeadView):
+    """A commit that another thread reads: it decodes roots for itself and uses no cache."""
+
+    def __init__(self, store: Store, realm: str, id: int, head: Head) -> None:
+        super().__init__(store, realm, id, head)
+        self._roots: dict[str, Page] = {}
+
+    def root(self, index: str) -> Page:
+        """The root page of an index, always the same object."""
+        root = self._roots.get(index)
+        if root is None:
+            root = self._roots[index] = decode_root(self.head, index)
+        return root
 
 
 class Index:

@@ -99,7 +99,7 @@ class Kernel:
         self.store = Store(self.backend, stored, self.cache, history)
         self.pointers = Pointers(self.backend)
         self.committer = Committer(self.store, self.pointers, self.ids, clock, options.commit)
-        self.realms = Realms(self.store, self.pointers, self.committer, self.ids)
+        self.realms = Realms(self.store, self.pointers, self.committer)
         self.unserved = UnservedRealms(self.store, self.committer)
         self.log = CommitLog(self.store, self.pointers)
         self.chains = ChainReader(self.store, self.pointers)

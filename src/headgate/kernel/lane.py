@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import msgspec
@@ -19,15 +20,15 @@ from headgate.errors import (
     PointerNotFound,
 )
 from headgate.ids import Ids, node, time_ms
-from headgate.kernel.assemble import Assembled, assemble
+from headgate.kernel.assemble import Assembled
 from headgate.kernel.attempts import Request, run_attempts
-from headgate.kernel.draft import Draft
 from headgate.kernel.history import KnownHead
-from headgate.kernel.index import HeadView, PageShelf, open_head
+from headgate.kernel.index import HeadView, open_head
 from headgate.kernel.pointers import Pointers
 from headgate.kernel.records import EMPTY, Outcome, PointerKey
 from headgate.kernel.store import Store
 from headgate.kernel.swap import swap_head
+from headgate.kernel.workbench import Workbench
 from headgate.limits import (
     CLOCK_BEHIND_MS_MAX,
     COMMIT_AGE_MS_MAX,
@@ -57,6 +58,7 @@ class CommitStatistics(msgspec.Struct):
 
     attempts: int = 0
     batches: int = 0
+    large: int = 0
     swaps: int = 0
     lost: int = 0
     too_old: int = 0
@@ -77,6 +79,8 @@ class Tools(NamedTuple):
     statistics: CommitStatistics
     listeners: list[Callable[[PointerKey], None]]
     """Told which pointer may have moved, before those who moved it are answered."""
+    large: asyncio.Semaphore
+    """Bounds how many large attempts run at once."""
 
     def tell(self, key: PointerKey) -> None:
         """Tell the listeners. The swap is settled by now, so none of them can undo or hide it."""
@@ -111,8 +115,8 @@ class Lane:
         """Refuse all that wait. What was taken is finished."""
         if self._timer is not None:
             self._timer.cancel()
-        for request in self._take(len(self._waiting)):
-            request.refuse(
+        while self._waiting:
+            self._waiting.popleft().refuse(
                 Closed("the commit was not made", why="this node is shutting down", fix="Try again")
             )
 
@@ -135,17 +139,24 @@ class Lane:
     async def _lead(self) -> None:
         """Settle batches until nobody waits."""
         while batch := self._take(self._tools.batch_attempts):
-            await self._settle(batch)
+            async with self._tools.large if batch[0].is_large else nullcontext():
+                await self._settle(batch)
             await asyncio.sleep(0)  # those who were answered may come back with their next
         self.leader = None
 
     def _take(self, most: int) -> list[Request]:
-        """Those who waited longest and are still there."""
+        """The requests that waited longest and are still wanted; a large one is taken alone."""
         batch: list[Request] = []
         while self._waiting and len(batch) < most:
             request = self._waiting.popleft()
-            if not request.future.done():
-                batch.append(request)
+            if request.future.done():
+                continue
+            if request.is_large:
+                if not batch:
+                    return [request]
+                self._waiting.appendleft(request)
+                break
+            batch.append(request)
         return batch
 
     async def _settle(self, batch: list[Request]) -> None:
@@ -155,11 +166,13 @@ class Lane:
         pause_seconds = RESOLVE_PAUSE_SECONDS_MIN
         is_renewed = False
         self._tools.statistics.batches += 1
-        shelf = PageShelf(self._tools.store, self._key.realm)  # kept over all tries: progress
+        is_large = batch[0].is_large
+        self._tools.statistics.large += is_large
+        bench = Workbench(self._tools.store, self._tools.ids, self._key.realm, in_thread=is_large)
         try:
             while True:
                 try:
-                    why = await self._try(batch, shelf, deadline)
+                    why = await self._try(batch, bench, deadline)
                     if not why:
                         return
                     if why == TOO_OLD and not is_renewed:  # once: this process was stopped
@@ -179,17 +192,17 @@ class Lane:
                 request.future.cancel()
             raise
 
-    async def _try(self, batch: list[Request], shelf: PageShelf, deadline: float) -> str:
+    async def _try(self, batch: list[Request], bench: Workbench, deadline: float) -> str:
         """Run the batch on the current head and swap; why that has to be done again, or nothing."""
         tools = self._tools
         began = tools.clock.seconds()
         base = await self._read_base()
-        draft = Draft(base, shelf, tools.ids, tools.store.types, self._now_ms(base))
-        answers = await run_attempts(draft, shelf, batch)
+        draft = bench.draft(base, self._now_ms(base))
+        answers = await run_attempts(draft, bench.shelf, batch)
         self._read_seconds = tools.clock.seconds() - began
         assembled = None
         if draft.changed:
-            assembled = assemble(draft, tools.store.types, tools.ids)
+            assembled = await bench.assemble(draft)
             if self._is_too_old(assembled, began):
                 tools.statistics.too_old += 1
                 return TOO_OLD
@@ -204,7 +217,9 @@ class Lane:
         tools.statistics.attempts += len(answers)
         for answer in answers:
             answer.deliver()
-        self._waiting.extendleft(reversed(batch[len(answers) :]))
+        if len(answers) < len(batch):
+            answered = {answer.request for answer in answers}
+            self._waiting.extendleft(one for one in reversed(batch) if one not in answered)
         self._arm()
         if assembled is not None:
             await self._let_others_win(assembled)

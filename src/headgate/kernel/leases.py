@@ -276,10 +276,13 @@ class NodeLeases:
 def _is_of_the_past(held: Versioned, found: Versioned | None) -> bool:
     """Whether the row of a lease was stored before the process that holds it wrote it last.
 
-    Lease rows are never deleted, and another node takes one over only for times behind its end.
+    Lease rows are never deleted, and another node takes one over only for times behind its end; a
+    repair of clocks retires some.
     """
     if found is None:
         return True
+    if lease_of(found).is_retired:
+        return False
     if found.version == held.version:
         return False
     mine, other = lease_of(held), lease_of(found)

@@ -1,6 +1,6 @@
 """Realms: isolated tenants of one store, their life cycle, and the commits that move it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from enum import Enum
 
@@ -14,7 +14,6 @@ from headgate.errors import (
     RealmNotActive,
     RealmNotFound,
 )
-from headgate.ids import Ids
 from headgate.kernel.commit import Committer
 from headgate.kernel.draft import Draft
 from headgate.kernel.index import HeadView, open_head
@@ -86,11 +85,10 @@ _decoder = FieldDecoder(Realm)
 class Realms:
     """The realms of a store. A name or an id says which one is meant; a name goes first."""
 
-    def __init__(self, store: Store, pointers: Pointers, committer: Committer, ids: Ids) -> None:
+    def __init__(self, store: Store, pointers: Pointers, committer: Committer) -> None:
         self._store = store
         self._pointers = pointers
         self._committer = committer
-        self._ids = ids
 
     async def list(self) -> list[Realm]:
         """All realms, by name."""
@@ -118,10 +116,10 @@ class Realms:
         """A new realm that is CREATED and nothing else."""
         check_realm_name(name)
         _check_properties(properties or {})
-        id = str(self._ids.next())
 
         def attempt(draft: Draft) -> Realm:
             _check_free(draft, name)
+            id = str(draft.new_id())  # made here: no sweep takes a listed realm for an old one
             realm = Realm(id, name, _S.CREATED, draft.now_ms, draft.now_ms, properties or {})
             draft.index(BY_NAME).put(name.encode(), id.encode())
             _put(draft, realm)
@@ -153,14 +151,14 @@ class Realms:
         realm = await self.get(name)
         if realm.state is not _S.PURGED:
             await self.move(realm.id, _S.PURGING, by=by)
-        await self._delete_data(realm, progress)
+        await self._delete_data(realm.id, progress)
         return await self.move(realm.id, _S.PURGED)
 
     async def delete(self, name: str) -> Realm:
         """Forget a purged realm and free its name."""
         known = await self.get(name)
         if known.state is _S.PURGED:
-            await self._delete_data(known)  # what somebody was still writing during the purge
+            await self._delete_data(known.id)  # what somebody was still writing during the purge
 
         def attempt(draft: Draft) -> Realm:
             realm = _get(draft, known.id)
@@ -193,9 +191,7 @@ class Realms:
 
     async def drop(self, id: str, *, by: str = "", active: bool = True) -> Realm:
         """Free the name of a realm and switch it off, at one instant; `active` also if it is on.
-
-        Its data is there until it is purged, under a name that says so.
-        """
+        Its data is there until it is purged, under a name that says so."""
 
         def attempt(draft: Draft) -> Realm:
             realm = _get(draft, id)
@@ -218,12 +214,20 @@ class Realms:
         if realm.state is _S.CREATED:
             with suppress(IllegalRealmMove):  # another node is completing it too
                 realm = await self.move(realm.id, _S.INITIALIZING)
-        await self._store.backend.create_pointers(realm.id, REALM_POINTERS)
+        await self.create_pointers(realm.id, REALM_POINTERS)
         return realm
 
+    async def create_pointers(self, id: str, names: Collection[str]) -> None:
+        """Make pointers of a realm; `RealmNotFound`, and none is left, if it is purged or gone."""
+        await self._store.backend.create_pointers(id, names)
+        with suppress(RealmNotFound):
+            if (await realm_of(await self._head(), id)).state not in {_S.PURGING, _S.PURGED}:
+                return
+        await self._delete_data(id)
+        raise unknown(id)
+
     async def move(self, id: str, to: RealmState, *, by: str = "", dropped: bool = True) -> Realm:
-        """Bring a realm into another state, `dropped` also one that was dropped;
-        `IllegalRealmMove` if its life does not go that way."""
+        """Move a realm to another state, also a `dropped` one; `IllegalRealmMove` if it cannot."""
 
         def attempt(draft: Draft) -> Realm:
             realm = _get(draft, id, dropped=dropped)
@@ -247,11 +251,9 @@ class Realms:
         await self.set_up(realm)
         return await self.move(realm.id, _S.ACTIVE)
 
-    async def _delete_data(
-        self, realm: Realm, progress: Callable[[int], None] | None = None
-    ) -> None:
+    async def _delete_data(self, id: str, progress: Callable[[int], None] | None = None) -> None:
         deleted = 0
-        while more := await self._store.backend.delete_realm(realm.id, PURGE_ROWS_PER_CALL):
+        while more := await self._store.backend.delete_realm(id, PURGE_ROWS_PER_CALL):
             deleted += more
             if progress is not None:
                 progress(deleted)

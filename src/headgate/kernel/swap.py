@@ -1,5 +1,7 @@
 """One swap until its outcome is known: sent, and if the answer is lost sent again and looked up."""
 
+import asyncio
+
 from headgate.clock import Clock
 from headgate.errors import BackendUnavailable, ObjectNotFound, OutcomeUnknown, PointerNotFound
 from headgate.kernel.assemble import Assembled
@@ -9,6 +11,8 @@ from headgate.kernel.objects import split
 from headgate.kernel.records import EMPTY, Outcome, PointerKey, Row, Swap
 from headgate.kernel.store import Store
 from headgate.limits import RESOLVE_PAUSE_SECONDS_MAX, RESOLVE_PAUSE_SECONDS_MIN
+
+KEPT_PER_TURN = 512  # objects of a large commit that are put into the cache before other tasks run
 
 
 async def swap_head(
@@ -23,8 +27,11 @@ async def swap_head(
     except OutcomeUnknown:
         outcome = await _resolve(store, clock, rows, swap, assembled.head.seq, deadline)
     if outcome is Outcome.APPLIED:
-        for staged in assembled.objects:
-            store.keep(key.realm, staged.encoded, staged.value)
+        for at in range(0, len(assembled.objects), KEPT_PER_TURN):
+            if at:
+                await asyncio.sleep(0)
+            for staged in assembled.objects[at : at + KEPT_PER_TURN]:
+                store.keep(key.realm, staged.encoded, staged.value)
         store.history.note(key, KnownHead(assembled.head.seq, assembled.id))
         store.forget(key.realm, assembled.replaced)
     return outcome

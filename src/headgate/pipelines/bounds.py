@@ -25,7 +25,6 @@ SPARK_LOOK_SECONDS = 0.5  # between two looks at a Spark job
 SPARK_REPORT_SECONDS = 1.0  # between two reports of a purge to the server
 MANIFEST_ENTRY_BYTES = 100  # at least: how many are in a manifest whose list does not say it
 ORPHANS_AGE_MS = 3 * 86_400_000  # of files that nobody refers to, before they are called orphans
-ORPHANS_AGE_MS_MIN = 86_400_000  # who writes for longer before a commit is rare
 ORPHANS_AGE_MS_MAX = 20 * 365 * 86_400_000  # nobody has older files
 ORPHANS_PARTS_MAX = 64  # that a listing is divided into, where there are folders
 ORPHANS_MANIFESTS_PER_TASK = 8

@@ -15,11 +15,11 @@ import msgspec
 
 from headgate.clock import Clock, SystemClock
 from headgate.errors import BadSetting
+from headgate.limits import ORPHANS_AGE_MS_MIN
 from headgate.model.locations import overlaps, scheme_of
 from headgate.pipelines.bounds import (
     ORPHANS_AGE_MS,
     ORPHANS_AGE_MS_MAX,
-    ORPHANS_AGE_MS_MIN,
     ORPHANS_CHECKED_AT_ONCE,
     ORPHANS_COLLECTED_BYTES_MAX,
 )

@@ -79,7 +79,7 @@ async def fill(kernel: Kernel, id: str, rows: Sequence[Row]) -> None:
     for pointer, _ in grouped:
         check_pointer_name(pointer)
     _check_ids(one.id for row in rows for one in row.objects)
-    await kernel.backend.create_pointers(realm.id, [pointer for pointer, _ in grouped])
+    await kernel.realms.create_pointers(realm.id, [pointer for pointer, _ in grouped])
     await _write(kernel, realm.id, [one for row in rows for one in row.objects])
     for pointer, some in grouped:
         await kernel.unserved.load(realm.id, pointer, _putting(some))

@@ -8,6 +8,7 @@ stops leaves the rest to any other, and several at once do no harm.
 
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 
 from headgate.catalog.calls import Call, Caller, CatalogName
@@ -32,6 +33,7 @@ from headgate.errors import (
     InvalidInput,
     NotFound,
     ObjectNotFound,
+    PointerNotFound,
     RealmNotActive,
     Unavailable,
 )
@@ -133,7 +135,8 @@ class Draining:
     async def _close(self, realm: Realm, id: int, name: str) -> None:
         """Let nobody use a catalog of a dropped metalake any more, should it come back."""
         attempt = closing(_call(realm, name, realm.properties.get(DROPPED_BY, "")), force=True)
-        await commit(self._kernel, realm.id, head_pointer(id), attempt)
+        with suppress(PointerNotFound):  # it holds nothing, and a dropped metalake has no new ones
+            await commit(self._kernel, realm.id, head_pointer(id), attempt)
 
     async def _closed(
         self, realm: Realm, ids: Iterable[int], pointers: Mapping[str, int]

@@ -176,10 +176,11 @@ async def test_a_new_catalog_whose_first_commits_were_cut_is_refused(node: Node)
         await log.page(cursor, 10)
 
 
-async def test_a_pointer_that_vanished_is_refused(node: Node) -> None:
+@pytest.mark.parametrize("name", [head_pointer(17), head_pointer(1 << 70), "cat/17x/heads", "a/b"])
+async def test_a_pointer_that_vanished_is_refused(node: Node, name: str) -> None:
     """Its metalake is there, so nobody purged it."""
     realm = (await node.opened()).realm.id
-    cursor = Cursor("", {PointerKey(realm, head_pointer(17)): Position()})
+    cursor = Cursor("", {PointerKey(realm, name): Position()})
 
     with pytest.raises(LogCut, match="it is no more"):
         await ChangeLog(node.kernel).page(cursor, 10)

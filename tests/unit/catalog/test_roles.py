@@ -5,7 +5,7 @@ import pytest
 from headgate.access import rules
 from headgate.access.objects import ObjectType as T
 from headgate.access.privileges import Privilege
-from headgate.catalog import roles
+from headgate.catalog import assignments, roles
 from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.guards import PRINCIPAL_ROLES
@@ -250,6 +250,26 @@ async def test_a_deleted_role_gives_nothing_any_more(guarded: Guarded, other: Gu
 
     assert not await other.may("anna", rules.LOAD_CATALOG)
     assert not await guarded.may("anna", rules.LOAD_CATALOG)
+    assert await everything((await guarded.metalake()).grants) == 0
+
+
+@pytest.mark.parametrize("users", ["", "u", "uvwxy"])
+async def test_a_large_role_is_cleaned_away_in_several_commits(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch, users: str
+) -> None:
+    """None of them takes long, and nothing is left of it."""
+    monkeypatch.setattr(assignments, "FORGOTTEN_PER_COMMIT", 2)
+    await guarded.users(*users)
+    objects = [("catalog", CATALOG, "use_catalog"), ("schema", SCHEMA, "use_schema")]
+    await guarded.role(
+        "r", rights("metalake", METALAKE, "use_catalog"), *(rights(*o) for o in objects)
+    )
+    for user in users:
+        await guarded.assign(user, "r")
+    before = await everything((await guarded.metalake()).grants)
+    assert await delete_role(await guarded.metalake(), "r")
+
+    assert before == 3 + len(users)
     assert await everything((await guarded.metalake()).grants) == 0
 
 

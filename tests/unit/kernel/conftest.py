@@ -36,6 +36,9 @@ class CountedIds:
     def next(self) -> int:
         return next(self._ids)
 
+    def pair(self) -> tuple[int, int]:
+        return self.next(), self.next()
+
 
 class OnePointer:
     """The heads of one pointer, the newest of which is `id`, and a store that reads them."""

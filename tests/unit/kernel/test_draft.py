@@ -7,7 +7,7 @@ import pytest
 
 from headgate.errors import BadName, InvalidInput, PointerSealed, TooLarge, WrongType
 from headgate.ids import ID_MAX
-from headgate.kernel.draft import Draft
+from headgate.kernel.draft import Draft, Overrun
 from headgate.kernel.head import ADDED, REMOVED, UPDATED, Change
 from headgate.kernel.index import PageShelf, open_head
 from headgate.kernel.objects import Foreign
@@ -27,6 +27,9 @@ class Numbers:
 
     def next(self) -> int:
         return next(self._numbers)
+
+    def pair(self) -> tuple[int, int]:
+        return self.next(), self.next()
 
 
 @pytest.fixture
@@ -238,6 +241,72 @@ def test_a_staged_object_can_be_fetched_at_once(draft: Draft) -> None:
     draft.stage(Thing(text="other"))
 
     assert draft.fetch(id, Thing).text == "second"
+
+
+def test_an_undone_object_is_not_found_any_more(draft: Draft) -> None:
+    """Others are; an id that was staged twice means again what it meant before."""
+    id = draft.stage(Thing(text="first"))
+    savepoint = draft.savepoint()
+    again, other = draft.stage(Thing(text="second"), id), draft.stage(Thing(text="other"))
+    draft.restore(savepoint)
+
+    assert draft.fetch(again, Thing).text == "first"
+    with pytest.raises(Missing):
+        draft.fetch(other, Thing)
+    savepoint = draft.savepoint()
+    other = draft.stage(Thing(text="third"))
+    draft.restore(savepoint)
+    assert draft.fetch(id, Thing).text == "first"
+    with pytest.raises(Missing):
+        draft.fetch(other, Thing)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "counted"),
+    [
+        (lambda draft: draft.index(INDEX).get(b"a"), 1),
+        (lambda draft: draft.index(INDEX).need([b"a", b"b"]), 2),
+        (lambda draft: draft.index(INDEX).put(b"c", b""), 2),
+        (lambda draft: draft.index(INDEX).remove(b"a"), 2),
+        (lambda draft: list(draft.index(INDEX).scan()), 1),
+        (lambda draft: list(draft.index(INDEX).children(b"")), 1),
+        (lambda draft: draft.stage(Thing()), 1),
+        (lambda draft: draft.stage(Thing(blob=bytes(10_000))), 5),
+        (lambda draft: draft.fetch(draft.stage(Thing()), Thing), 2),
+        (lambda draft: draft.mark("n", 1), 0),
+    ],
+)
+def test_what_an_attempt_does_is_counted(draft: Draft, attempt: Stage, counted: int) -> None:
+    """Entries that are looked up, changed and walked over, and what objects take."""
+    attempt(draft)
+
+    assert draft.work == counted
+
+
+def test_only_attempts_that_stay_fill_a_batch(draft: Draft) -> None:
+    """What was undone took its time, but a batch is cut by what it stores."""
+    for is_kept in (False, True):
+        savepoint = draft.savepoint()
+        draft.index(INDEX).put(b"c", b"")
+        if is_kept:
+            draft.accept(savepoint, b"")
+        else:
+            draft.restore(savepoint)
+
+    assert (draft.work, draft.entries) == (4, 2)
+
+
+def test_an_attempt_ends_where_it_does_too_much(draft: Draft) -> None:
+    """It is ended before the entry that is one too many, and no attempt can hide that."""
+    draft.work_max = 5
+    for key in (b"c", b"d"):
+        draft.index(INDEX).put(key, b"")
+    before = draft.is_overrun
+    with pytest.raises(Overrun):
+        draft.index(INDEX).put(b"e", b"")
+
+    assert (before, draft.is_overrun) == (False, True)
+    assert draft.tree(INDEX).get(b"e") is None
 
 
 def test_fetching_another_type_is_refused(draft: Draft) -> None:

@@ -23,6 +23,7 @@ from headgate.errors import (
 )
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState
+from headgate.maintenance.running import Order, Running
 from headgate.portage import folder as folders
 from headgate.portage.filling import abort, begin, fill, finish
 from headgate.portage.manifest import Manifest, RealmFacts
@@ -34,6 +35,7 @@ from tests.unit.catalog.lakes import METALAKE, TYPES, Node, World
 from tests.unit.portage.moves import ANYWHERE, exported, furnish, imported, vanish
 
 REALM = RealmFacts("shop", "ACTIVE")
+HOUR_MS = 3_600_000
 
 
 class Another:
@@ -328,3 +330,41 @@ async def _refused(another: Another, error: type[HeadgateError], why: str) -> No
     with pytest.raises(error, match=why):
         await imported(another.kernel, another.folder)
     assert await snapshot(another.rig.memory) == before
+
+
+async def test_rows_that_come_after_an_import_was_given_up_are_not_kept(another: Another) -> None:
+    """The import was held up before its next step, and its realm is gone: so is what comes late."""
+    realm = await another.begun(3)
+
+    async def given_up() -> None:
+        await abort(another.kernel, realm.id)
+
+    another.rig.faults.crash_at("before_create_pointers", given_up)
+    with pytest.raises(RealmNotFound):
+        await fill(another.kernel, realm.id, another.rows)
+
+    left = await snapshot(another.rig.memory)
+    assert [key for key in left.pointers if key.realm == realm.id] == []
+    assert [key for key in left.rows if key[0] == realm.id] == []
+
+
+async def test_objects_that_come_after_an_import_was_given_up_are_swept(another: Another) -> None:
+    """It was held up one step later: nothing refers to them, and no realm lists them."""
+    realm = await another.begun(3)
+
+    async def given_up() -> None:
+        await abort(another.kernel, realm.id)
+
+    another.rig.faults.crash_at("before_write", given_up)
+    with pytest.raises(RealmNotFound):
+        await fill(another.kernel, realm.id, another.rows)
+    late = await snapshot(another.rig.memory)
+    await another.rig.pass_time(3 * HOUR_MS)
+    running = Running(another.kernel, Order(by="t", holder="t", grace_ms=HOUR_MS))
+    await running.begin()
+    run = await running.complete()
+
+    assert [key for key in late.rows if key[0] == realm.id] != []
+    assert run.failures == ()
+    left = await snapshot(another.rig.memory)
+    assert [key for key in left.rows if key[0] == realm.id] == []
