@@ -1,0 +1,187 @@
+"""A simulated node: a process with a real kernel, and clients, sweeps and purges in it."""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from headgate.catalog.entities import CATALOG_TYPES
+from headgate.clock import SystemClock
+from headgate.errors import Conflict, HeadgateError, OutcomeUnknown
+from headgate.kernel.backend import Backend
+from headgate.kernel.commit import CommitOptions
+from headgate.kernel.kernel import Kernel, KernelOptions
+from headgate.kernel.records import PointerKey
+from headgate.maintenance.lease import MAINTENANCE_TYPES
+from headgate.maintenance.running import Order, Running
+from headgate.purge.jobs import PURGE_TYPES
+from headgate.testing.kernels import THING_TYPE
+from headgate.testing.simulation.changes import KNOWN, MADE, NAMES, POINTERS, Change
+from headgate.testing.simulation.oracle import Oracle, Rule
+from headgate.testing.simulation.plans import Plan
+from headgate.testing.simulation.processes import Process
+from headgate.testing.simulation.weather import log_uniform
+
+TYPES = (THING_TYPE, *MAINTENANCE_TYPES, *CATALOG_TYPES, *PURGE_TYPES)
+CACHES_BYTES = (0, 6_000, 1 << 20)
+OPEN_AGAIN_SECONDS = 20.0
+READ_SECONDS_MAX = 60.0
+REALMS = ("acme", "umbrella")
+
+
+class Node:
+    """One process, from its start until it is killed."""
+
+    def __init__(
+        self,
+        process: Process,
+        backend: Backend,
+        oracle: Oracle,
+        plan: Plan,
+        seed: str,
+        numbers: Callable[[], int],
+    ) -> None:
+        self.process = process
+        self.kernel: Kernel | None = None
+        """Once it is open."""
+        self.chance = random.Random(f"node/{seed}")
+        self.sweeps = 0
+        self._backend = backend
+        self._oracle = oracle
+        self._plan = plan
+        self._seed = seed
+        self._numbers = numbers
+
+    async def live(self) -> None:
+        """Open the store, again and again if need be, and work on it."""
+        while self.kernel is None:
+            kernel = self._new_kernel()
+            try:
+                await kernel.open()
+                self._oracle.watch_ids(self.process, kernel)
+                for name in REALMS:
+                    await _set_up(kernel, name)
+                self.kernel = kernel
+            except HeadgateError:
+                await asyncio.sleep(OPEN_AGAIN_SECONDS)
+        works = [self._change_things(self.kernel) for _ in range(self._plan.clients)]
+        works.append(self._read_things(self.kernel))
+        if self._plan.sweeps:
+            works.append(self._sweep(self.kernel))
+        await asyncio.gather(*map(self._guarded, works))
+
+    def _new_kernel(self) -> Kernel:
+        options = KernelOptions(
+            cache_bytes=self.chance.choice(CACHES_BYTES),
+            commit=CommitOptions(),
+            holder=self.process.name,
+        )
+        return Kernel(self._backend, SystemClock(), entropy_of(self._seed), options, TYPES)
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:
+            if self._oracle.broken is None:
+                raise self._oracle.fail(Rule.SOUND, f"{self.process}: {error!r}") from error
+            raise
+
+    # Clients
+
+    async def _change_things(self, kernel: Kernel) -> None:
+        chance = self.chance
+        realms = {one.name: one.id for one in await _patiently(kernel, kernel.realms.list)}
+        while True:
+            await asyncio.sleep(log_uniform(chance, 0.001, 60.0))
+            key = PointerKey(realms[chance.choice(REALMS)], chance.choice(POINTERS))
+            count = chance.choice((1, 1, 1, 2, 4))
+            await asyncio.gather(*(self._change_one(kernel, key) for _ in range(count)))
+
+    async def _change_one(self, kernel: Kernel, key: PointerKey) -> None:
+        chance, oracle = self.chance, self._oracle
+        number = self._numbers()
+        name = b"%04d" % chance.randrange(NAMES)
+        change = Change(number, name, adds=chance.random() < 0.8)
+        operation = b"%d" % number if chance.random() < 0.3 else b""
+        oracle.begin(change)
+        handle = kernel.realm(key.realm)
+        told_nothing = False
+        while True:
+            try:
+                answer = await handle.commit(key.name, change.attempt, operation=operation)
+            except OutcomeUnknown:
+                told_nothing = True
+                if operation and chance.random() < 0.8:
+                    continue
+                oracle.told_nothing(change)
+            except HeadgateError as error:
+                if told_nothing:
+                    oracle.told_nothing(change)
+                else:
+                    oracle.told_not_made(change, error)
+            else:
+                if answer == MADE:
+                    oracle.told_made(change)
+            return
+
+    async def _read_things(self, kernel: Kernel) -> None:
+        """Read what is there now: it must not be older than what was acknowledged before."""
+        chance, oracle = self.chance, self._oracle
+        realms = {one.name: one.id for one in await _patiently(kernel, kernel.realms.list)}
+        while True:
+            await asyncio.sleep(log_uniform(chance, 0.01, 120.0))
+            realm = realms[chance.choice(REALMS)]
+            keys = [PointerKey(realm, name) for name in POINTERS]
+            least = [len(oracle.histories.get(key, ())) for key in keys]
+            try:
+                heads = await kernel.realm(realm).heads(*POINTERS)
+            except HeadgateError:
+                continue
+            for key, head, seq in zip(keys, heads, least, strict=True):
+                if head.head.seq < seq:
+                    why = f"{self.process} read {key.name} at #{head.head.seq}, it was at #{seq}"
+                    raise oracle.fail(Rule.FRESH, why)
+
+    # Sweeps
+
+    async def _sweep(self, kernel: Kernel) -> None:
+        chance, grace = self.chance, self._plan.grace_seconds
+        while True:
+            await asyncio.sleep(log_uniform(chance, grace / 20, grace * 2))
+            order = Order(
+                by="simulation",
+                holder=self.process.name,
+                grace_ms=int(grace * 1_000),
+                pause_seconds=chance.choice((0.0, 0.002, 0.2, 5.0)),
+            )
+            try:
+                running = Running(kernel, order, KNOWN)
+                await running.begin()
+                await running.complete()
+                self.sweeps += 1
+            except Conflict:
+                continue
+            except HeadgateError:
+                continue
+
+
+def entropy_of(seed: str) -> Callable[[], int]:
+    """Numbers that look random, the same for the same seed."""
+    source = random.Random(f"entropy/{seed}")
+    return lambda: source.getrandbits(62) + 1
+
+
+async def _set_up(kernel: Kernel, name: str) -> None:
+    if name not in {one.name for one in await kernel.realms.list()}:
+        await kernel.realms.create(name)
+    await kernel.realms.activate(name)
+
+
+async def _patiently(kernel: Kernel, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401
+    while True:
+        try:
+            return await work()
+        except HeadgateError:
+            await kernel.clock.sleep(1.0)
+
+
