@@ -13,7 +13,7 @@ from headgate.kernel.draft import Draft
 from headgate.kernel.records import PointerKey
 from headgate.testing.kernels import Thing
 
-POINTERS = ("policy-mappings", "principal-roles")
+POINTERS = ("root", "principals", "principal-roles", "grants", "policy-mappings")
 """Every realm has these; the clients of a simulation use them for things."""
 THINGS = "things"
 NAMES = 48

@@ -41,6 +41,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self.failures: list[BaseException] = []
         """What callbacks raised and no task handles."""
         self.processes: list[Process] = []
+        self.last: Process | None = None
+        """The process that ran last."""
         self.is_shuffled = is_shuffled
         self._random = random.Random(f"loop/{seed}").random
         self._runnable: list[Process] = []
@@ -137,6 +139,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             runnable.pop()
         if handle.callback is None:
             return
+        self.last = process
         self.steps += 1
         self.now += STEP_SECONDS
         self.trace = (self.trace ^ process.number + 64 * len(ready)) * _FACTOR & _MASK

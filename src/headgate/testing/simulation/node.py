@@ -18,15 +18,16 @@ from headgate.purge.jobs import PURGE_TYPES
 from headgate.testing.kernels import THING_TYPE
 from headgate.testing.simulation.changes import KNOWN, MADE, NAMES, POINTERS, Change
 from headgate.testing.simulation.oracle import Oracle, Rule
-from headgate.testing.simulation.plans import Plan
+from headgate.testing.simulation.plans import Habits, Plan
 from headgate.testing.simulation.processes import Process
 from headgate.testing.simulation.weather import log_uniform
 
 TYPES = (THING_TYPE, *MAINTENANCE_TYPES, *CATALOG_TYPES, *PURGE_TYPES)
 CACHES_BYTES = (0, 6_000, 1 << 20)
 OPEN_AGAIN_SECONDS = 20.0
-READ_SECONDS_MAX = 60.0
-REALMS = ("acme", "umbrella")
+PAUSES_SECONDS = (0.0, 0.002, 1.0, 4.0, 8.0)
+REALMS = ("acme", "hooli", "umbrella")
+THINKING_SECONDS_MIN = 0.001
 
 
 class Node:
@@ -38,6 +39,7 @@ class Node:
         backend: Backend,
         oracle: Oracle,
         plan: Plan,
+        habits: Habits,
         seed: str,
         numbers: Callable[[], int],
     ) -> None:
@@ -49,8 +51,14 @@ class Node:
         self._backend = backend
         self._oracle = oracle
         self._plan = plan
+        self._habits = habits
         self._seed = seed
         self._numbers = numbers
+
+    @property
+    def is_awake(self) -> bool:
+        """Whether it can do something now."""
+        return self.kernel is not None and not self.process.is_stopped
 
     async def live(self) -> None:
         """Open the store, again and again if need be, and work on it."""
@@ -64,11 +72,10 @@ class Node:
                 self.kernel = kernel
             except HeadgateError:
                 await asyncio.sleep(OPEN_AGAIN_SECONDS)
-        works = [self._change_things(self.kernel) for _ in range(self._plan.clients)]
-        works.append(self._read_things(self.kernel))
+        works = [self._change_things] * self._plan.clients + [self._read_things]
         if self._plan.sweeps:
-            works.append(self._sweep(self.kernel))
-        await asyncio.gather(*map(self._guarded, works))
+            works.append(self._sweep)
+        await asyncio.gather(*(self._guarded(work, self.kernel) for work in works))
 
     def _new_kernel(self) -> Kernel:
         options = KernelOptions(
@@ -78,9 +85,10 @@ class Node:
         )
         return Kernel(self._backend, SystemClock(), entropy_of(self._seed), options, TYPES)
 
-    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _guarded(self, work: Callable[..., Coroutine[Any, Any, None]], *args: object) -> None:
+        """Work that must not end by an error."""
         try:
-            await work
+            await work(*args)
         except Exception as error:
             if self._oracle.broken is None:
                 raise self._oracle.fail(Rule.SOUND, f"{self.process}: {error!r}") from error
@@ -88,12 +96,21 @@ class Node:
 
     # Clients
 
+    def follow(self, key: PointerKey) -> None:
+        """Change something at a pointer that another node just changed."""
+        if self.kernel is not None:
+            asyncio.ensure_future(self._guarded(self._change_one, self.kernel, key))
+
     async def _change_things(self, kernel: Kernel) -> None:
         chance = self.chance
         realms = {one.name: one.id for one in await _patiently(kernel, kernel.realms.list)}
         while True:
-            await asyncio.sleep(log_uniform(chance, 0.001, 60.0))
+            await asyncio.sleep(
+                log_uniform(chance, THINKING_SECONDS_MIN, self._habits.thinking_seconds_max)
+            )
             key = PointerKey(realms[chance.choice(REALMS)], chance.choice(POINTERS))
+            if self._oracle.recent is not None and chance.random() < self._habits.following:
+                key = self._oracle.recent
             count = chance.choice((1, 1, 1, 2, 4))
             await asyncio.gather(*(self._change_one(kernel, key) for _ in range(count)))
 
@@ -129,7 +146,7 @@ class Node:
         chance, oracle = self.chance, self._oracle
         realms = {one.name: one.id for one in await _patiently(kernel, kernel.realms.list)}
         while True:
-            await asyncio.sleep(log_uniform(chance, 0.01, 120.0))
+            await asyncio.sleep(log_uniform(chance, 0.01, self._habits.thinking_seconds_max))
             realm = realms[chance.choice(REALMS)]
             keys = [PointerKey(realm, name) for name in POINTERS]
             least = [len(oracle.histories.get(key, ())) for key in keys]
@@ -147,12 +164,12 @@ class Node:
     async def _sweep(self, kernel: Kernel) -> None:
         chance, grace = self.chance, self._plan.grace_seconds
         while True:
-            await asyncio.sleep(log_uniform(chance, grace / 20, grace * 2))
+            await asyncio.sleep(log_uniform(chance, grace / 5, grace * 6))
             order = Order(
                 by="simulation",
                 holder=self.process.name,
                 grace_ms=int(grace * 1_000),
-                pause_seconds=chance.choice((0.0, 0.002, 0.2, 5.0)),
+                pause_seconds=chance.choice(PAUSES_SECONDS),
             )
             try:
                 running = Running(kernel, order, KNOWN)

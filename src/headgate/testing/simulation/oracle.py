@@ -13,6 +13,7 @@ from headgate.kernel.objects import FieldDecoder
 from headgate.kernel.records import EMPTY, PointerKey, Swap
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.limits import TAIL_COMMITS
+from headgate.testing.manual_clock import START_MS
 from headgate.testing.simulation.changes import THINGS, Change, changed_pointer
 from headgate.testing.simulation.database import Database
 from headgate.testing.simulation.loop import SimulatedLoop
@@ -57,6 +58,10 @@ class Oracle:
         self.is_over = False
         """Then nothing counts any more."""
         self.landed = 0
+        self.recent: PointerKey | None = None
+        """The pointer that clients changed last."""
+        self.on_change: Callable[[Process, Swap], None] = _nothing
+        """Told of each change that lands."""
         self.acknowledged = 0
         self.refused = 0
         self.unknown = 0
@@ -137,6 +142,8 @@ class Oracle:
         history.append(swap.new)
         self._kept.setdefault(key.realm, set()).update({swap.new, head.spilled})
         if changed_pointer(key):
+            self.recent = key
+            self.on_change(process, swap)
             for note in notes:
                 self._land(key, note)
 
@@ -215,8 +222,9 @@ class Oracle:
     def _described(self, realm: str, id: int) -> str:
         rows = self._database.rows_of(realm, id)
         kind = rows[0].type if rows else "object"
-        age = self._loop.now - (time_ms(id) - time_ms(0)) / 1_000
-        return f"{kind} {id} of realm {realm}, time {age:.0f}"
+        age = self._loop.now - (time_ms(id) - START_MS) / 1_000
+        return f"{kind} {id} of realm {realm}, which is {age:.0f} s old"
 
 
-Watch = Callable[[Process, Kernel], None]
+def _nothing(_process: Process, _swap: Swap) -> None:
+    """Tell no one."""

@@ -1,5 +1,6 @@
 """What a simulation consists of and what happens to it, as rates. Everything else is drawn."""
 
+import random
 from typing import NamedTuple
 
 from headgate.limits import SWEEP_GRACE_SECONDS_MIN
@@ -9,8 +10,8 @@ class Plan(NamedTuple):
     """How many nodes there are, and how often what happens to them: each rate is a share of the
     moments at which something may happen."""
 
-    nodes: int = 3
-    clients: int = 3
+    nodes: int = 4
+    clients: int = 2
     """Of each node."""
     grace_seconds: float = SWEEP_GRACE_SECONDS_MIN
     sweeps: bool = True
@@ -23,8 +24,8 @@ class Plan(NamedTuple):
     drifts: float = 0.05
     seasons: float = 0.2
     cuts: float = 0.05
-    ambushes: float = 0.02
-    """Of requests that change something: the process is stopped before it leaves."""
+    ambushes: bool = True
+    """Whether processes are stopped right before a request leaves them."""
     jump_seconds_max: float = 30 * 86_400.0
     must_open: bool = True
     """Whether a node with the right time must be able to open the store at the end."""
@@ -32,5 +33,24 @@ class Plan(NamedTuple):
 
 EVERYTHING = Plan()
 STALLS = Plan(suspensions=0.0, kills=0.0, jumps=0.0, drifts=0.0, seasons=0.0, cuts=0.0)
-CLOCKS = Plan(stops=0.0, suspensions=0.0, kills=0.0, seasons=0.0, cuts=0.0, ambushes=0.0, jumps=0.3)
+CLOCKS = Plan(stops=0.0, suspensions=0.0, kills=0.0, seasons=0.0, cuts=0.0, ambushes=False, jumps=0.3)
 NETWORK = Plan(jumps=0.0, drifts=0.0, suspensions=0.0, seasons=0.5)
+
+
+class Habits(NamedTuple):
+    """How clients behave in one run, drawn from its seed."""
+
+    thinking_seconds_max: float
+    following: float
+    """The share of changes to the pointer that was changed last, on whichever node."""
+    ambushes: float
+    """The share of requests that change something before which a process is stopped."""
+
+
+def habits(chance: random.Random) -> Habits:
+    """Draw how clients behave: some are busy, some idle for a long time."""
+    return Habits(
+        chance.choice((60.0, 300.0, 1_500.0, 6_000.0)),
+        chance.choice((0.2, 0.5, 0.9)),
+        chance.choice((0.01, 0.05, 0.2)),
+    )

@@ -8,8 +8,11 @@ from typing import NamedTuple
 from unittest import mock
 
 from headgate import clock as clock_module
+from headgate.ids import time_ms
 from headgate.kernel.kernel import KERNEL_TYPES
 from headgate.kernel.objects import ObjectTypes
+from headgate.kernel.records import Swap
+from headgate.testing.manual_clock import START_MS
 from headgate.testing.simulation.changes import KNOWN
 from headgate.testing.simulation.database import Database
 from headgate.testing.simulation.loop import SimulatedLoop
@@ -17,15 +20,20 @@ from headgate.testing.simulation.machines import Machine, MachineTime
 from headgate.testing.simulation.network import Network, Wire
 from headgate.testing.simulation.node import TYPES, Node
 from headgate.testing.simulation.oracle import Broken, Oracle
-from headgate.testing.simulation.plans import Plan
+from headgate.testing.simulation.plans import Plan, habits
 from headgate.testing.simulation.processes import Process
 from headgate.testing.simulation.reachability import Reachability
 from headgate.testing.simulation.troubles import Troubles
+from headgate.testing.simulation.weather import log_uniform
 
 STEPS_AT_ONCE = 100
 """Between two moments at which something may happen to a node."""
 STEPS_BETWEEN_CHECKPOINTS = 2_000
 STEPS_BETWEEN_COLLECTIONS = 20_000
+LATE_SECONDS = 100.0
+"""After which a commit that lands is what bugs are made of."""
+FOLLOWING_SECONDS = (0.01, 10.0)
+"""Until another node changes what was just changed."""
 ENDING_ROUNDS, ENDING_STEPS = 20, 20_000
 
 
@@ -63,6 +71,7 @@ class Simulation:
         self.network = Network(self.loop, self.database, str(seed))
         self.network.is_two_step = chance.random() < 0.3
         self.network.is_torn = chance.random() < 0.2
+        self.habits = habits(chance)
         self.machines = [Machine() for _ in range(plan.nodes)]
         self.running: dict[int, Process] = {}
         self.nodes: list[Node] = []
@@ -70,6 +79,8 @@ class Simulation:
         self._make_wire = make_wire
         self._numbers = itertools.count(1)
         self._all: list[Process] = []
+        self._chance = chance
+        self.oracle.on_change = self._follow
 
     def start(self, number: int) -> None:
         """Start a process on this machine."""
@@ -81,11 +92,25 @@ class Simulation:
             self._make_wire(self.network, process),
             self.oracle,
             self.plan,
+            self.habits,
             f"{self.seed}/{process.number}",
             self._numbers.__next__,
         )
         self.nodes.append(node)
         self.loop.create_task(node.live(), context=process.context.copy())
+
+    def _follow(self, process: Process, swap: Swap) -> None:
+        """Let another node change the same pointer soon, now and then; mostly if it is late."""
+        chance = self._chance
+        late = self.loop.now - (time_ms(swap.new) - START_MS) / 1_000 > LATE_SECONDS
+        if chance.random() < (0.9 if late else self.habits.following / 2):
+            others = [one for one in self.nodes if one.is_awake and one.process is not process]
+            if others:
+                node = chance.choice(others)
+                when = node.process.machine.seconds(self.loop.now) + log_uniform(
+                    chance, *FOLLOWING_SECONDS
+                )
+                self.loop.call_at(when, node.follow, swap.key, context=node.process.context)
 
     def run(self, steps: int) -> Report:
         """Let this many steps happen, or as many as it takes to break a rule."""

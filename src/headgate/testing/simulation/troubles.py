@@ -7,15 +7,21 @@ from typing import Protocol
 from headgate.testing.simulation.loop import SimulatedLoop
 from headgate.testing.simulation.machines import Machine
 from headgate.testing.simulation.network import Network
-from headgate.testing.simulation.plans import Plan
+from headgate.testing.simulation.plans import Habits, Plan
 from headgate.testing.simulation.processes import Process
 from headgate.testing.simulation.weather import CALM, SEASONS, log_uniform
 
 SHORT_SECONDS = (0.01, 5.0)
 MIDDLE_SECONDS = (5.0, 120.0)
 LONG_GRACES = (1.05, 3.0)
+LURKING_GRACES = (1.05, 8.0)
 DRIFT_MAX = 0.02
-AMBUSHED = frozenset({"commit", "create_pointers", "delete", "delete_pointers", "update", "insert"})
+SURPRISE_SECONDS = (0.001, 20.0)
+CHANGING = frozenset({"commit", "create_pointers", "delete", "delete_pointers"})
+AMBUSHED = CHANGING | {"fetch", "update", "insert", "remove"}
+"""Requests before which a process may be stopped; some are rarely worth it."""
+SURVEYING = frozenset({"scan_pointers"})
+"""Requests of sweeps, at which others may wake up."""
 
 
 class Fleet(Protocol):
@@ -24,6 +30,7 @@ class Fleet(Protocol):
     running: dict[int, Process]
     """By the number of their machine."""
     machines: list[Machine]
+    habits: Habits
 
     def start(self, number: int) -> None:
         """Start a process on this machine."""
@@ -52,6 +59,7 @@ class Troubles:
             (plan.cuts, self._cut_off),
         )
         self._is_over = False
+        self._lurking: dict[Process, float] = {}
         network.ambush = self._ambush
 
     def strike(self) -> None:
@@ -85,9 +93,9 @@ class Troubles:
 
     def _duration(self) -> float:
         spot = self._chance.random()
-        if spot < 0.3:
+        if spot < 0.4:
             return log_uniform(self._chance, *SHORT_SECONDS)
-        if spot < 0.5:
+        if spot < 0.6:
             return log_uniform(self._chance, *MIDDLE_SECONDS)
         return self._plan.grace_seconds * self._chance.uniform(*LONG_GRACES)
 
@@ -101,24 +109,45 @@ class Troubles:
             happen(*args)
 
     def _ambush(self, process: Process, verb: str) -> None:
-        """Stop a process right before a request leaves it."""
-        if self._is_over or verb not in AMBUSHED:
+        """Stop a process right before a request leaves it, or let others go on at that moment."""
+        if self._is_over or not self._plan.ambushes:
             return
-        if self._chance.random() < self._plan.ambushes:
-            self._count("ambush")
+        chance, rate = self._chance, self._fleet.habits.ambushes
+        if verb in AMBUSHED:
+            if chance.random() < (rate if verb in CHANGING else rate / 10):
+                self._count("ambush")
+                self._stop_process(process, lurks=verb == "commit" and chance.random() < 0.5)
+        elif verb in SURVEYING:
+            self._surprise(process)
+
+    def _stop(self, _number: int) -> None:
+        """Stop the process that ran last: it is in the middle of something."""
+        process = self._loop.last
+        if process in self._fleet.running.values() and process is not None:
             self._stop_process(process)
 
-    def _stop(self, number: int) -> None:
-        process = self._fleet.running.get(number)
-        if process is not None:
-            self._stop_process(process)
+    def _stop_process(self, process: Process, *, lurks: bool = False) -> None:
+        """Stop a process for a while. One that lurks goes on when a sweep begins to look around,
+        after more than the grace."""
+        if process.is_stopped:
+            return
+        self._loop.stop_process(process)
+        grace = self._plan.grace_seconds
+        if lurks:
+            self._lurking[process] = self._loop.now + grace * LURKING_GRACES[0]
+        self._later(
+            grace * LURKING_GRACES[1] if lurks else self._duration(), self._go_on, process
+        )
 
-    def _stop_process(self, process: Process) -> None:
-        if not process.is_stopped:
-            self._loop.stop_process(process)
-            self._later(self._duration(), self._go_on, process)
+    def _surprise(self, sweeping: Process) -> None:
+        for process, ready in list(self._lurking.items()):
+            if process is not sweeping and ready <= self._loop.now and self._chance.random() < 0.5:
+                self._count("surprise")
+                del self._lurking[process]
+                self._later(log_uniform(self._chance, *SURPRISE_SECONDS), self._go_on, process)
 
     def _go_on(self, process: Process) -> None:
+        self._lurking.pop(process, None)
         if not process.is_dead and not process.machine.is_suspended:
             self._loop.resume_process(process)
 
