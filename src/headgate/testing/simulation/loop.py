@@ -108,13 +108,17 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     # Running
 
-    def run_steps(self, most: int) -> int:
-        """Run at most this many callbacks; how many it were. `Stuck` if there is none."""
+    def run_steps(self, most: int, until: float = NEVER) -> int:
+        """Run at most this many callbacks before a time; how many it were. `Stuck` if there is
+        none and will be none."""
         hooks = self._enter()
         first = self.steps
         last = first + most
         try:
             while self.steps < last:
+                if not self._runnable and self._next_due > until:
+                    self.now = until
+                    break
                 self._step()
         finally:
             self._leave(hooks)

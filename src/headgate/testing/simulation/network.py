@@ -83,9 +83,9 @@ class Network:
             if fate is Fate.LATE:
                 arrives = given_up + log_uniform(self._chance, 0.001, LATE_SECONDS_MAX)
         self._at(arrives, self._arrive, process, send, answer)
-        if fate is Fate.DUPLICATED:
-            again = arrives + log_uniform(self._chance, 0.001, LATE_SECONDS_MAX)
-            self._at(again, self._arrive, process, send, None)
+        if fate is Fate.DUPLICATED:  # never before the first was answered
+            repeat = partial(self._repeat, process, send)
+            reply.add_done_callback(repeat, context=self.loop.world.context)
         return reply
 
     def commit(self, process: Process, rows: Sequence[Row], swap: Swap) -> "Reply":
@@ -129,6 +129,10 @@ class Network:
             self._answer(reply, run_now(send()))
         except Exception as error:  # noqa: BLE001  whatever the database answers
             self._answer(reply, error)
+
+    def _repeat(self, process: Process, send: Send, _reply: "Reply") -> None:
+        again = self.loop.now + log_uniform(self._chance, 0.001, LATE_SECONDS_MAX)
+        self._at(again, self._arrive, process, send, None)
 
     def _answer_task(self, reply: "Reply | None", task: "asyncio.Task[Any]") -> None:
         self._answer(reply, task.exception() or task.result())

@@ -17,9 +17,11 @@ from headgate.maintenance.running import Order, Running
 from headgate.purge.jobs import PURGE_TYPES
 from headgate.testing.kernels import THING_TYPE
 from headgate.testing.simulation.changes import KNOWN, MADE, NAMES, POINTERS, Change
+from headgate.testing.simulation.lake import LakeClient, purge_workers
 from headgate.testing.simulation.oracle import Oracle, Rule
 from headgate.testing.simulation.plans import Habits, Plan
 from headgate.testing.simulation.processes import Process
+from headgate.testing.simulation.storage import SimulatedStorage
 from headgate.testing.simulation.weather import log_uniform
 
 TYPES = (THING_TYPE, *MAINTENANCE_TYPES, *CATALOG_TYPES, *PURGE_TYPES)
@@ -38,6 +40,7 @@ class Node:
         process: Process,
         backend: Backend,
         oracle: Oracle,
+        storage: SimulatedStorage,
         plan: Plan,
         habits: Habits,
         seed: str,
@@ -50,6 +53,7 @@ class Node:
         self.sweeps = 0
         self._backend = backend
         self._oracle = oracle
+        self._storage = storage
         self._plan = plan
         self._habits = habits
         self._seed = seed
@@ -75,6 +79,13 @@ class Node:
         works = [self._change_things] * self._plan.clients + [self._read_things]
         if self._plan.sweeps:
             works.append(self._sweep)
+        if self._plan.catalogs:
+            works.append(self._use_catalogs)
+        if self._plan.purges:
+            workers = purge_workers(
+                self.process, self.kernel, self._oracle, self._storage, self.chance
+            )
+            workers.start()
         await asyncio.gather(*(self._guarded(work, self.kernel) for work in works))
 
     def _new_kernel(self) -> Kernel:
@@ -159,6 +170,12 @@ class Node:
                     why = f"{self.process} read {key.name} at #{head.head.seq}, it was at #{seq}"
                     raise oracle.fail(Rule.FRESH, why)
 
+    async def _use_catalogs(self, kernel: Kernel) -> None:
+        client = LakeClient(
+            self.process, self._oracle, self._storage, self.chance, self._numbers
+        )
+        await client.live(kernel, REALMS[0], self._habits.thinking_seconds_max)
+
     # Sweeps
 
     async def _sweep(self, kernel: Kernel) -> None:
@@ -168,7 +185,7 @@ class Node:
             order = Order(
                 by="simulation",
                 holder=self.process.name,
-                grace_ms=int(grace * 1_000),
+                grace_ms=int(self._plan.sweep_grace_seconds * 1_000),
                 pause_seconds=chance.choice(PAUSES_SECONDS),
             )
             try:

@@ -6,13 +6,18 @@ from enum import Enum
 
 import msgspec
 
+from headgate.catalog.change_names import catalog_of
+from headgate.catalog.openings import head_pointer
+from headgate.catalog.stored_names import CATALOG_POINTER, IDS
 from headgate.ids import time_ms
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import BY_ID, REALMS_KEY, Realm, RealmState
-from headgate.kernel.objects import FieldDecoder
+from headgate.kernel.objects import FieldDecoder, join
 from headgate.kernel.records import EMPTY, PointerKey, Swap
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.limits import TAIL_COMMITS
+from headgate.purge.job_states import State
+from headgate.purge.jobs import JobRow
 from headgate.testing.manual_clock import START_MS
 from headgate.testing.simulation.changes import THINGS, Change, changed_pointer
 from headgate.testing.simulation.database import Database
@@ -77,6 +82,8 @@ class Oracle:
         self._not_made: set[int] = set()
         self._made_ids: set[int] = set()
         self._kept: dict[str, set[int]] = {}
+        self._jobs: dict[str, set[tuple[str, int]]] = {}
+        self.files_deleted = 0
 
     def fail(self, rule: Rule, why: str) -> Broken:
         """Take down that a rule does not hold; the first one counts. To be raised."""
@@ -166,6 +173,9 @@ class Oracle:
         """Pointers are about to be deleted."""
         for key in keys:
             self._loop.note(len(key.name))
+            catalog = catalog_of(key.name)
+            if catalog is None or self._lists(key.realm, catalog):
+                raise self.fail(Rule.POINTER, f"{process} deletes {key}, which is needed")
             self._forget(key)
 
     def deleting_realm(self, process: Process, realm: str) -> None:
@@ -177,6 +187,35 @@ class Oracle:
         for key in [key for key in self.histories if key.realm == realm]:
             self._forget(key)
         self._kept.pop(realm, None)
+
+    # Catalogs and purges
+
+    def catalog_made(self, realm: str, id: int) -> None:
+        """A client was told that a catalog is made."""
+        if self._lists(realm, id) and self._database.pointer(_head(realm, id)) is None:
+            raise self.fail(Rule.POINTER, f"catalog {id} of realm {realm} was acknowledged")
+
+    def job_recorded(self, place: str, realm: str, id: int) -> None:
+        """A commit that may be made records a purge job for this place."""
+        self._jobs.setdefault(place, set()).add((realm, id))
+
+    def deleting_file(self, process: Process, place: str, path: str) -> None:
+        """A file of a table is about to be deleted."""
+        self.files_deleted += 1
+        for realm, id in self._jobs.get(place, ()):
+            for row in self._database.rows_of(realm, id):
+                job = self.reachability.types.decode(realm, join([row]))
+                if isinstance(job, JobRow) and job.owner == repr(process):
+                    if job.state == State.RUNNING and path.startswith(f"{place}/"):
+                        return
+                    raise self.fail(Rule.PURGE, f"{process} deletes {path}, it is {job.state}")
+                why = f"{process} deletes {path}, and {getattr(job, 'owner', '')} has the job"
+                raise self.fail(Rule.PURGE, why)
+        raise self.fail(Rule.PURGE, f"{process} deletes {path}, and there is no job")
+
+    def _lists(self, realm: str, catalog: int) -> bool:
+        value = self._database.pointer(PointerKey(realm, CATALOG_POINTER)) or EMPTY
+        return catalog.to_bytes(8, "big") in self.reachability.entries(realm, value, IDS)
 
     # Contents, at checkpoints
 
@@ -228,3 +267,7 @@ class Oracle:
 
 def _nothing(_process: Process, _swap: Swap) -> None:
     """Tell no one."""
+
+
+def _head(realm: str, catalog: int) -> PointerKey:
+    return PointerKey(realm, head_pointer(catalog))

@@ -14,6 +14,8 @@ class Plan(NamedTuple):
     clients: int = 2
     """Of each node."""
     grace_seconds: float = SWEEP_GRACE_SECONDS_MIN
+    sweep_grace_seconds: float = SWEEP_GRACE_SECONDS_MIN
+    """The one that sweeps keep: another one is a mistake."""
     sweeps: bool = True
     purges: bool = True
     catalogs: bool = True
@@ -27,13 +29,16 @@ class Plan(NamedTuple):
     ambushes: bool = True
     """Whether processes are stopped right before a request leaves them."""
     jump_seconds_max: float = 30 * 86_400.0
-    must_open: bool = True
-    """Whether a node with the right time must be able to open the store at the end."""
+
+    @property
+    def must_open(self) -> bool:
+        """Whether a node must be able to write to the store at the end: no clock was ever wrong."""
+        return not self.jumps and not self.drifts
 
 
 EVERYTHING = Plan()
-STALLS = Plan(suspensions=0.0, kills=0.0, jumps=0.0, drifts=0.0, seasons=0.0, cuts=0.0)
-CLOCKS = Plan(stops=0.0, suspensions=0.0, kills=0.0, seasons=0.0, cuts=0.0, ambushes=False, jumps=0.3)
+STALLS = Plan(purges=False, catalogs=False, suspensions=0.0, kills=0.0, jumps=0.0, drifts=0.0, seasons=0.0, cuts=0.0)
+CLOCKS = Plan(stops=0.0, suspensions=0.0, purges=False, catalogs=False, kills=0.0, seasons=0.0, cuts=0.0, ambushes=False, jumps=0.3)
 NETWORK = Plan(jumps=0.0, drifts=0.0, suspensions=0.0, seasons=0.5)
 
 
@@ -54,3 +59,5 @@ def habits(chance: random.Random) -> Habits:
         chance.choice((0.2, 0.5, 0.9)),
         chance.choice((0.01, 0.05, 0.2)),
     )
+
+SUSPENSIONS = Plan(stops=0.0, kills=0.0, jumps=0.0, drifts=0.0, cuts=0.0, suspensions=0.3)

@@ -32,7 +32,7 @@ class Reachability:
 
     def __init__(self, database: Database, types: ObjectTypes, references: References) -> None:
         self._database = database
-        self._types = types
+        self.types = types
         self._references = references
         self._heads: dict[tuple[str, int], Head] = {}
         self._pages: dict[tuple[str, int], Below] = {}
@@ -44,7 +44,7 @@ class Reachability:
         rows = self._database.rows_of(realm, id)
         if not rows:
             raise Lost(f"object {id} of realm {realm} is not stored")
-        return self._types.decode(realm, join(rows))
+        return self.types.decode(realm, join(rows))
 
     def head(self, realm: str, id: int) -> Head:
         """A stored head."""

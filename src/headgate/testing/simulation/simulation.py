@@ -4,6 +4,7 @@ import gc
 import itertools
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 from unittest import mock
 
@@ -13,16 +14,18 @@ from headgate.kernel.kernel import KERNEL_TYPES
 from headgate.kernel.objects import ObjectTypes
 from headgate.kernel.records import Swap
 from headgate.testing.manual_clock import START_MS
+from headgate.testing.simulation.audit import audit
 from headgate.testing.simulation.changes import KNOWN
 from headgate.testing.simulation.database import Database
-from headgate.testing.simulation.loop import SimulatedLoop
+from headgate.testing.simulation.loop import SimulatedLoop, Stuck
 from headgate.testing.simulation.machines import Machine, MachineTime
 from headgate.testing.simulation.network import Network, Wire
 from headgate.testing.simulation.node import TYPES, Node
-from headgate.testing.simulation.oracle import Broken, Oracle
+from headgate.testing.simulation.oracle import Broken, Oracle, Rule
 from headgate.testing.simulation.plans import Plan, habits
 from headgate.testing.simulation.processes import Process
 from headgate.testing.simulation.reachability import Reachability
+from headgate.testing.simulation.storage import SimulatedStorage
 from headgate.testing.simulation.troubles import Troubles
 from headgate.testing.simulation.weather import log_uniform
 
@@ -34,6 +37,8 @@ LATE_SECONDS = 100.0
 """After which a commit that lands is what bugs are made of."""
 FOLLOWING_SECONDS = (0.01, 10.0)
 """Until another node changes what was just changed."""
+SETTLING_SECONDS = 7_200.0
+"""For writes that are late: then none is under way any more."""
 ENDING_ROUNDS, ENDING_STEPS = 20, 20_000
 
 
@@ -64,6 +69,7 @@ class Simulation:
         self.plan = plan
         self.loop = SimulatedLoop(str(seed), is_shuffled=chance.random() < 0.5)
         self.database = Database()
+        self.storage = SimulatedStorage()
         types = ObjectTypes((*KERNEL_TYPES, *TYPES))
         reachability = Reachability(self.database, types, KNOWN)
         self.oracle = Oracle(self.loop, self.database, reachability)
@@ -91,6 +97,7 @@ class Simulation:
             process,
             self._make_wire(self.network, process),
             self.oracle,
+            self.storage,
             self.plan,
             self.habits,
             f"{self.seed}/{process.number}",
@@ -136,8 +143,27 @@ class Simulation:
             self._advance(STEPS_AT_ONCE)
             self.troubles.strike()
         if self.oracle.broken is None:
-            self.troubles.end()
             self.oracle.check_contents()
+            self._audit()
+
+    def _audit(self) -> None:
+        """Heal everything and stop all nodes; then one that is new reads everything."""
+        self.troubles.end()
+        for process in self.running.values():
+            self.loop.kill_process(process)
+        self.loop.run_steps(ENDING_STEPS, until=self.loop.now + SETTLING_SECONDS)
+        process = self.loop.start_process("audit", Machine(self.loop.now))
+        self._all.append(process)
+        wire = self._make_wire(self.network, process)
+        task = self.loop.create_task(
+            audit(wire, self.oracle, is_writable=self.plan.must_open),
+            context=process.context.copy(),
+        )
+        with suppress(Stuck):  # when all is done
+            while not task.done():
+                self.loop.run_steps(STEPS_AT_ONCE)
+        if task.exception() is not None and self.oracle.broken is None:
+            raise self.oracle.fail(Rule.SOUND, f"{task.exception()!r}")
 
     def _advance(self, steps: int) -> None:
         before = self.loop.steps
@@ -162,6 +188,7 @@ class Simulation:
             "refused": oracle.refused,
             "unknown": oracle.unknown,
             "deleted": oracle.deleted,
+            "files deleted": oracle.files_deleted,
             "sweeps": sum(node.sweeps for node in self.nodes),
             "processes": len(self.nodes),
             **self.troubles.struck,

@@ -20,6 +20,7 @@ SURPRISE_SECONDS = (0.001, 20.0)
 CHANGING = frozenset({"commit", "create_pointers", "delete", "delete_pointers"})
 AMBUSHED = CHANGING | {"fetch", "update", "insert", "remove"}
 """Requests before which a process may be stopped; some are rarely worth it."""
+LURKING = frozenset({"commit", "fetch"})
 SURVEYING = frozenset({"scan_pointers"})
 """Requests of sweeps, at which others may wake up."""
 
@@ -116,7 +117,7 @@ class Troubles:
         if verb in AMBUSHED:
             if chance.random() < (rate if verb in CHANGING else rate / 10):
                 self._count("ambush")
-                self._stop_process(process, lurks=verb == "commit" and chance.random() < 0.5)
+                self._stop_process(process, lurks=verb in LURKING and chance.random() < 0.5)
         elif verb in SURVEYING:
             self._surprise(process)
 
@@ -152,6 +153,8 @@ class Troubles:
             self._loop.resume_process(process)
 
     def _suspend(self, number: int) -> None:
+        busy = [key for key, one in self._fleet.running.items() if one is self._loop.last]
+        number = busy[0] if busy and self._chance.random() < 0.5 else number
         machine, process = self._fleet.machines[number], self._fleet.running.get(number)
         if process is None or process.is_stopped:
             return
