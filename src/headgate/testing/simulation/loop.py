@@ -78,6 +78,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self.stop_process(process)
         process.is_dead = True
         self.processes.remove(process)
+        self.look_at_timers()
 
     def finish(self, processes: Iterable[Process], rounds: int, steps: int) -> None:
         """Cancel all tasks and let them end, also those of killed processes: what is destroyed

@@ -33,9 +33,7 @@ STEPS_AT_ONCE = 100
 """Between two moments at which something may happen to a node."""
 STEPS_BETWEEN_CHECKPOINTS = 2_000
 STEPS_BETWEEN_COLLECTIONS = 20_000
-LATE_SECONDS = 100.0
-"""After which a commit that lands is what bugs are made of."""
-FOLLOWING_SECONDS = (0.01, 10.0)
+FOLLOWING_SECONDS = (0.001, 10.0)
 """Until another node changes what was just changed."""
 SETTLING_SECONDS = 7_200.0
 """For writes that are late: then none is under way any more."""
@@ -109,7 +107,7 @@ class Simulation:
     def _follow(self, process: Process, swap: Swap) -> None:
         """Let another node change the same pointer soon, now and then; mostly if it is late."""
         chance = self._chance
-        late = self.loop.now - (time_ms(swap.new) - START_MS) / 1_000 > LATE_SECONDS
+        late = self.loop.now - (time_ms(swap.new) - START_MS) / 1_000 > self.plan.grace_seconds / 3
         if chance.random() < (0.9 if late else self.habits.following / 2):
             others = [one for one in self.nodes if one.is_awake and one.process is not process]
             if others:
@@ -151,7 +149,10 @@ class Simulation:
         self.troubles.end()
         for process in self.running.values():
             self.loop.kill_process(process)
-        self.loop.run_steps(ENDING_STEPS, until=self.loop.now + SETTLING_SECONDS)
+        settled = self.loop.now + SETTLING_SECONDS
+        with suppress(Stuck):  # nothing is under way any more
+            self.loop.run_steps(ENDING_STEPS, until=settled)
+        self.loop.now = max(self.loop.now, settled)
         process = self.loop.start_process("audit", Machine(self.loop.now))
         self._all.append(process)
         wire = self._make_wire(self.network, process)

@@ -16,7 +16,8 @@ MIDDLE_SECONDS = (5.0, 120.0)
 LONG_GRACES = (1.05, 3.0)
 LURKING_GRACES = (1.05, 8.0)
 DRIFT_MAX = 0.02
-SURPRISE_SECONDS = (0.001, 20.0)
+SURPRISE_REQUESTS_MAX = 80
+"""Of a sweep, before a process goes on that lurked for it."""
 CHANGING = frozenset({"commit", "create_pointers", "delete", "delete_pointers"})
 AMBUSHED = CHANGING | {"fetch", "update", "insert", "remove"}
 """Requests before which a process may be stopped; some are rarely worth it."""
@@ -36,6 +37,14 @@ class Fleet(Protocol):
     def start(self, number: int) -> None:
         """Start a process on this machine."""
         ...
+
+
+class Surprise:
+    """A process that goes on after so many requests of a sweep."""
+
+    def __init__(self, requests: int, process: Process) -> None:
+        self.requests = requests
+        self.process = process
 
 
 class Troubles:
@@ -61,6 +70,9 @@ class Troubles:
         )
         self._is_over = False
         self._lurking: dict[Process, float] = {}
+        """When each of these may go on, if a sweep begins."""
+        self._surprises: dict[Process, list[Surprise]] = {}
+        """By the process that sweeps."""
         network.ambush = self._ambush
 
     def strike(self) -> None:
@@ -113,6 +125,8 @@ class Troubles:
         """Stop a process right before a request leaves it, or let others go on at that moment."""
         if self._is_over or not self._plan.ambushes:
             return
+        if process in self._surprises:
+            self._count_down(process)
         chance, rate = self._chance, self._fleet.habits.ambushes
         if verb in AMBUSHED:
             if chance.random() < (rate if verb in CHANGING else rate / 10):
@@ -145,7 +159,17 @@ class Troubles:
             if process is not sweeping and ready <= self._loop.now and self._chance.random() < 0.5:
                 self._count("surprise")
                 del self._lurking[process]
-                self._later(log_uniform(self._chance, *SURPRISE_SECONDS), self._go_on, process)
+                requests = int(log_uniform(self._chance, 1, SURPRISE_REQUESTS_MAX))
+                self._surprises.setdefault(sweeping, []).append(Surprise(requests, process))
+
+    def _count_down(self, sweeping: Process) -> None:
+        """Let those go on that wait for this request of a sweep."""
+        waiting = self._surprises.get(sweeping, [])
+        for one in list(waiting):
+            one.requests -= 1
+            if one.requests <= 0:
+                waiting.remove(one)
+                self._go_on(one.process)
 
     def _go_on(self, process: Process) -> None:
         self._lurking.pop(process, None)
