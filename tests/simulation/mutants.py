@@ -67,4 +67,4 @@ def share_one_node_id(kernel: Kernel) -> None:
     """Let a kernel make ids without a lease, all with the same node in them."""
     forever = Lease(1, 0, 1 << 62)
     kernel.ids.use(forever)
-    kernel.ids.use = lambda _lease: None  # type: ignore[method-assign]
+    kernel.ids.use = lambda lease: None  # type: ignore[method-assign]

@@ -13,10 +13,9 @@ from collections.abc import Callable
 import pytest
 
 from headgate.kernel.kernel import Kernel
-from headgate.testing.simulation import node as simulated_node
 from headgate.testing.simulation.lake import SimulatedDeleter
 from headgate.testing.simulation.network import Wire
-from headgate.testing.simulation.oracle import Rule
+from headgate.testing.simulation.oracle import Oracle, Rule
 from headgate.testing.simulation.plans import (
     CLOCKS,
     EVERYTHING,
@@ -25,6 +24,7 @@ from headgate.testing.simulation.plans import (
     SUSPENSIONS,
     Plan,
 )
+from headgate.testing.simulation.processes import Process
 from headgate.testing.simulation.simulation import Report, Simulation
 from tests.conftest import FULL
 from tests.seeds import draw_seed
@@ -38,9 +38,9 @@ PLANS = {
     "suspensions": SUSPENSIONS,
     "network": NETWORK,
 }
-SEEDS, STEPS = (10, 20_000) if FULL else (2, 3_000)
+SEEDS, STEPS = (20, 10_000) if FULL else (3, 3_000)
 """Of each plan: a million steps in all, or some ten thousand."""
-MUTANT_SEEDS, MUTANT_STEPS = 12, 6_000
+MUTANT_SEEDS, MUTANT_STEPS = 60, 4_000
 
 pytestmark = pytest.mark.timeout(1_800)
 
@@ -83,7 +83,7 @@ def test_a_seed_takes_the_same_steps_again() -> None:
 
 def test_troubles_of_all_kinds_happen() -> None:
     """A simulation in which nothing happens would prove nothing."""
-    reports = [Simulation(seed, EVERYTHING).run(6_000) for seed in range(3)]
+    reports = [Simulation(seed, EVERYTHING).run(6_000) for seed in range(6)]
     counts = {kind for report in reports for kind, count in report.counts.items() if count}
 
     assert counts >= {"acknowledged", "refused", "unknown", "deleted", "files deleted", "sweeps"}
@@ -95,7 +95,7 @@ def test_troubles_of_all_kinds_happen() -> None:
     ("plan", "make_wire", "rules"),
     [
         pytest.param(
-            STALLS._replace(sweep_grace_seconds=0),
+            STALLS._replace(grace_seconds=5, sweep_grace_seconds=0),
             Wire,
             {Rule.LIVE, Rule.LOG, Rule.READABLE},
             id="a sweep without its grace",
@@ -118,13 +118,13 @@ def test_a_mistake_is_found(plan: Plan, make_wire: MakeWire, rules: set[Rule]) -
 
 def test_ids_without_leases_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two nodes that make ids with one node id make some of them twice."""
-    real = simulated_node.Oracle.watch_ids
+    real = Oracle.watch_ids
 
-    def watch(oracle: simulated_node.Oracle, process: object, kernel: Kernel) -> None:
+    def watch(oracle: Oracle, process: Process, kernel: Kernel) -> None:
         mutants.share_one_node_id(kernel)
-        real(oracle, process, kernel)  # type: ignore[arg-type]  # what it was given
+        real(oracle, process, kernel)
 
-    monkeypatch.setattr(simulated_node.Oracle, "watch_ids", watch)
+    monkeypatch.setattr(Oracle, "watch_ids", watch)
     found = first_broken(EVERYTHING._replace(clients=6))
 
     assert found.broken is not None, found

@@ -63,9 +63,7 @@ class Database:
     async def update(self, row: Row, expected_version: int) -> Outcome:
         return await self.inner.update(row, expected_version)
 
-    async def remove(
-        self, process: Process, realm: str, id: int, expected_version: int
-    ) -> Outcome:
+    async def remove(self, realm: str, id: int, expected_version: int) -> Outcome:
         return await self.inner.remove(realm, id, expected_version)
 
     async def all_pointers(self, realm: str | None = None) -> list[Pointer]:

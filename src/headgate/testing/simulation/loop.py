@@ -26,7 +26,7 @@ _MASK = (1 << 64) - 1
 _FACTOR = 1_099_511_628_211
 
 
-class Stuck(Exception):  # noqa: N818  the simulation ends here
+class Stuck(Exception):
     """No callback is ready, and no timer will ever make one ready."""
 
 
@@ -195,7 +195,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     # What asyncio calls
 
     def call_soon(  # type: ignore[override]  # a handle of our own
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self, callback: Callable[..., object], *args: object, context: Context | None = None
     ) -> Handle:
         context = copy_context() if context is None else context
         handle = Handle(callback, args, context)
@@ -205,17 +205,21 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         process.ready.append(handle)
         return handle
 
-    def call_later(  # type: ignore[override]
+    def call_later(  # type: ignore[override]  # a handle of our own
         self,
         delay: float,
         callback: Callable[..., object],
-        *args: Any,
+        *args: object,
         context: Context | None = None,
     ) -> Handle:
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
-        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: object,
+        context: Context | None = None,
     ) -> Handle:
         context = copy_context() if context is None else context
         handle = Handle(callback, args, context, when)
@@ -234,7 +238,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def create_future(self) -> "asyncio.Future[Any]":
         return asyncio.Future(loop=self)
 
-    def create_task(  # type: ignore[override]
+    def create_task(  # type: ignore[override]  # coroutines only
         self,
         coro: Coroutine[Any, Any, Any],
         *,

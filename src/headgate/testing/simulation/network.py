@@ -82,9 +82,9 @@ class Network:
                 return reply
             if fate is Fate.LATE:
                 arrives = given_up + log_uniform(self._chance, 0.001, LATE_SECONDS_MAX)
-        self._at(arrives, self._arrive, process, send, answer)
+        self._at(arrives, self._arrive, send, answer)
         if fate is Fate.DUPLICATED:  # never before the first was answered
-            repeat = partial(self._repeat, process, send)
+            repeat = partial(self._repeat, send)
             reply.add_done_callback(repeat, context=self.loop.world.context)
         return reply
 
@@ -98,7 +98,8 @@ class Network:
     async def _two_steps(self, swap: Send, rows: Sequence[Row]) -> Outcome:
         await self.database.write(rows)
         await asyncio.sleep(self._delay())
-        return await swap()
+        outcome: Outcome = await swap()
+        return outcome
 
     def _draw(self, process: Process, verb: str, *, is_write: bool) -> Fate:
         if process in self.cut_off:
@@ -120,7 +121,7 @@ class Network:
     def _at(self, when: float, callback: Callable[..., object], *args: object) -> None:
         self.loop.call_at(when, callback, *args, context=self.loop.world.context)
 
-    def _arrive(self, process: Process, send: Send, reply: "Reply | None") -> None:
+    def _arrive(self, send: Send, reply: "Reply | None") -> None:
         if self.is_two_step and isinstance(send, partial) and send.func == self._two_steps:
             task = self.loop.create_task(send(), context=self.loop.world.context.copy())
             task.add_done_callback(partial(self._answer_task, reply))
@@ -130,9 +131,9 @@ class Network:
         except Exception as error:  # noqa: BLE001  whatever the database answers
             self._answer(reply, error)
 
-    def _repeat(self, process: Process, send: Send, _reply: "Reply") -> None:
+    def _repeat(self, send: Send, _reply: "Reply") -> None:
         again = self.loop.now + log_uniform(self._chance, 0.001, LATE_SECONDS_MAX)
-        self._at(again, self._arrive, process, send, None)
+        self._at(again, self._arrive, send, None)
 
     def _answer_task(self, reply: "Reply | None", task: "asyncio.Task[Any]") -> None:
         self._answer(reply, task.exception() or task.result())
@@ -169,7 +170,9 @@ class Wire:
             return await self._read("read_pointers", partial(self._database.read_pointers, keys))
         values: list[int | None] = []
         for key in keys:
-            values += await self._read("read_pointers", partial(self._database.read_pointers, [key]))
+            values += await self._read(
+                "read_pointers", partial(self._database.read_pointers, [key])
+            )
         return values
 
     async def create_pointers(self, realm: str, names: Collection[str]) -> None:
@@ -196,7 +199,7 @@ class Wire:
         return await self._write("update", partial(self._database.update, row, expected_version))
 
     async def remove(self, realm: str, id: int, expected_version: int) -> Outcome:
-        send = partial(self._database.remove, self._process, realm, id, expected_version)
+        send = partial(self._database.remove, realm, id, expected_version)
         return await self._write("remove", send)
 
     async def scan_pointers(self, realm: str | None = None) -> AsyncIterator[list[Pointer]]:

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, NamedTuple
 
 from headgate.catalog.entities import CATALOG_TYPES
 from headgate.clock import SystemClock
@@ -27,37 +27,39 @@ from headgate.testing.simulation.weather import log_uniform
 TYPES = (THING_TYPE, *MAINTENANCE_TYPES, *CATALOG_TYPES, *PURGE_TYPES)
 CACHES_BYTES = (0, 6_000, 1 << 20)
 OPEN_AGAIN_SECONDS = 20.0
-PAUSES_SECONDS = (0.0, 0.002, 1.0, 4.0, 8.0)
+PAUSES_SECONDS = (0.0, 0.5, 2.0, 4.0, 8.0)
 REALMS = ("acme", "hooli", "umbrella")
 THINKING_SECONDS_MIN = 0.001
+
+
+class Surroundings(NamedTuple):
+    """What a node works with and on."""
+
+    backend: Backend
+    oracle: Oracle
+    storage: SimulatedStorage
+    plan: Plan
+    habits: Habits
+    numbers: Callable[[], int]
+    """New numbers for changes and places, for all nodes."""
 
 
 class Node:
     """One process, from its start until it is killed."""
 
-    def __init__(
-        self,
-        process: Process,
-        backend: Backend,
-        oracle: Oracle,
-        storage: SimulatedStorage,
-        plan: Plan,
-        habits: Habits,
-        seed: str,
-        numbers: Callable[[], int],
-    ) -> None:
+    def __init__(self, process: Process, around: Surroundings, seed: str) -> None:
         self.process = process
         self.kernel: Kernel | None = None
         """Once it is open."""
         self.chance = random.Random(f"node/{seed}")
         self.sweeps = 0
-        self._backend = backend
-        self._oracle = oracle
-        self._storage = storage
-        self._plan = plan
-        self._habits = habits
+        self._backend = around.backend
+        self._oracle = around.oracle
+        self._storage = around.storage
+        self._plan = around.plan
+        self._habits = around.habits
+        self._numbers = around.numbers
         self._seed = seed
-        self._numbers = numbers
 
     @property
     def is_awake(self) -> bool:
@@ -110,7 +112,9 @@ class Node:
     def follow(self, key: PointerKey) -> None:
         """Change something at a pointer that another node just changed."""
         if self.kernel is not None:
-            asyncio.ensure_future(self._guarded(self._change_one, self.kernel, key))
+            asyncio.get_running_loop().create_task(
+                self._guarded(self._change_one, self.kernel, key)
+            )
 
     async def _change_things(self, kernel: Kernel) -> None:
         chance = self.chance
@@ -171,9 +175,7 @@ class Node:
                     raise oracle.fail(Rule.FRESH, why)
 
     async def _use_catalogs(self, kernel: Kernel) -> None:
-        client = LakeClient(
-            self.process, self._oracle, self._storage, self.chance, self._numbers
-        )
+        client = LakeClient(self.process, self._oracle, self._storage, self.chance, self._numbers)
         await client.live(kernel, REALMS[0], self._habits.thinking_seconds_max)
 
     # Sweeps
@@ -181,7 +183,7 @@ class Node:
     async def _sweep(self, kernel: Kernel) -> None:
         chance, grace = self.chance, self._plan.grace_seconds
         while True:
-            await asyncio.sleep(log_uniform(chance, grace / 5, grace * 6))
+            await asyncio.sleep(log_uniform(chance, grace / 10, grace * 3))
             order = Order(
                 by="simulation",
                 holder=self.process.name,
@@ -217,5 +219,3 @@ async def _patiently(kernel: Kernel, work: Callable[[], Coroutine[Any, Any, Any]
             return await work()
         except HeadgateError:
             await kernel.clock.sleep(1.0)
-
-

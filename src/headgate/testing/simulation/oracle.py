@@ -11,8 +11,8 @@ from headgate.catalog.openings import head_pointer
 from headgate.catalog.stored_names import CATALOG_POINTER, IDS
 from headgate.ids import time_ms
 from headgate.kernel.kernel import Kernel
-from headgate.kernel.realms import BY_ID, REALMS_KEY, Realm, RealmState
 from headgate.kernel.objects import FieldDecoder, join
+from headgate.kernel.realms import BY_ID, REALMS_KEY, Realm, RealmState
 from headgate.kernel.records import EMPTY, PointerKey, Swap
 from headgate.kernel.system import SYSTEM_REALM
 from headgate.limits import TAIL_COMMITS
@@ -45,7 +45,7 @@ class Rule(Enum):
     SOUND = "no background task dies"
 
 
-class Broken(Exception):  # noqa: N818  a rule is
+class Broken(Exception):
     """A rule does not hold."""
 
     def __init__(self, rule: Rule, why: str, step: int) -> None:
@@ -73,7 +73,7 @@ class Oracle:
         self.deleted = 0
         self.histories: dict[PointerKey, list[int]] = {}
         self.contents: dict[PointerKey, dict[bytes, int]] = {}
-        """What the index of things of each pointer must hold: names of things, and their numbers."""
+        """What the index of things of each pointer must hold: the numbers of things, by name."""
         self.reachability = reachability
         self._loop = loop
         self._database = database

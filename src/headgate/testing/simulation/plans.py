@@ -37,9 +37,30 @@ class Plan(NamedTuple):
 
 
 EVERYTHING = Plan()
-STALLS = Plan(purges=False, catalogs=False, suspensions=0.0, kills=0.0, jumps=0.0, drifts=0.0, seasons=0.0, cuts=0.0)
-CLOCKS = Plan(stops=0.0, suspensions=0.0, purges=False, catalogs=False, kills=0.0, seasons=0.0, cuts=0.0, ambushes=False, jumps=0.3)
+STALLS = Plan(
+    purges=False,
+    catalogs=False,
+    suspensions=0.0,
+    kills=0.0,
+    jumps=0.0,
+    drifts=0.0,
+    seasons=0.0,
+    cuts=0.0,
+)
+CLOCKS = Plan(
+    stops=0.0,
+    suspensions=0.0,
+    purges=False,
+    catalogs=False,
+    kills=0.0,
+    seasons=0.0,
+    cuts=0.0,
+    ambushes=False,
+    jumps=0.3,
+)
 NETWORK = Plan(jumps=0.0, drifts=0.0, suspensions=0.0, seasons=0.5)
+
+SUSPENSIONS = Plan(stops=0.0, kills=0.0, jumps=0.0, drifts=0.0, cuts=0.0, suspensions=0.3)
 
 
 class Habits(NamedTuple):
@@ -49,7 +70,9 @@ class Habits(NamedTuple):
     following: float
     """The share of changes to the pointer that was changed last, on whichever node."""
     ambushes: float
-    """The share of requests that change something before which a process is stopped."""
+    """The share of requests before which a process is stopped, of the kind that is favoured."""
+    ambushed_reads: bool
+    """Whether these are reads, as between two attempts of a batch, or else writes."""
 
 
 def habits(chance: random.Random) -> Habits:
@@ -58,6 +81,5 @@ def habits(chance: random.Random) -> Habits:
         chance.choice((60.0, 300.0, 1_500.0, 6_000.0)),
         chance.choice((0.2, 0.5, 0.9)),
         chance.choice((0.01, 0.05, 0.2)),
+        chance.random() < 0.3,
     )
-
-SUSPENSIONS = Plan(stops=0.0, kills=0.0, jumps=0.0, drifts=0.0, cuts=0.0, suspensions=0.3)

@@ -23,7 +23,7 @@ class Below(NamedTuple):
 NOTHING_BELOW = Below((), ())
 
 
-class Lost(Exception):  # noqa: N818  what it says is what happened
+class Lost(Exception):
     """Something that a head refers to is not stored."""
 
 

@@ -20,9 +20,9 @@ from headgate.testing.simulation.database import Database
 from headgate.testing.simulation.loop import SimulatedLoop, Stuck
 from headgate.testing.simulation.machines import Machine, MachineTime
 from headgate.testing.simulation.network import Network, Wire
-from headgate.testing.simulation.node import TYPES, Node
+from headgate.testing.simulation.node import TYPES, Node, Surroundings
 from headgate.testing.simulation.oracle import Broken, Oracle, Rule
-from headgate.testing.simulation.plans import Plan, habits
+from headgate.testing.simulation.plans import EVERYTHING, Plan, habits
 from headgate.testing.simulation.processes import Process
 from headgate.testing.simulation.reachability import Reachability
 from headgate.testing.simulation.storage import SimulatedStorage
@@ -33,7 +33,7 @@ STEPS_AT_ONCE = 100
 """Between two moments at which something may happen to a node."""
 STEPS_BETWEEN_CHECKPOINTS = 2_000
 STEPS_BETWEEN_COLLECTIONS = 20_000
-FOLLOWING_SECONDS = (0.001, 10.0)
+FOLLOWING_SECONDS = (0.000_5, 10.0)
 """Until another node changes what was just changed."""
 SETTLING_SECONDS = 7_200.0
 """For writes that are late: then none is under way any more."""
@@ -60,12 +60,18 @@ class Simulation:
     """All of it, from one seed."""
 
     def __init__(
-        self, seed: int, plan: Plan = Plan(), make_wire: Callable[[Network, Process], Wire] = Wire
+        self,
+        seed: int,
+        plan: Plan = EVERYTHING,
+        make_wire: Callable[[Network, Process], Wire] = Wire,
     ) -> None:
         chance = random.Random(f"simulation/{seed}")
         self.seed = seed
         self.plan = plan
-        self.loop = SimulatedLoop(str(seed), is_shuffled=chance.random() < 0.5)
+        is_shuffled = chance.random() < 0.5
+        self.loop = SimulatedLoop(  # type: ignore[abstract]  # it has no sockets
+            str(seed), is_shuffled=is_shuffled
+        )
         self.database = Database()
         self.storage = SimulatedStorage()
         types = ObjectTypes((*KERNEL_TYPES, *TYPES))
@@ -91,16 +97,15 @@ class Simulation:
         process = self.loop.start_process(f"node-{number}", self.machines[number])
         self.running[number] = process
         self._all.append(process)
-        node = Node(
-            process,
+        around = Surroundings(
             self._make_wire(self.network, process),
             self.oracle,
             self.storage,
             self.plan,
             self.habits,
-            f"{self.seed}/{process.number}",
             self._numbers.__next__,
         )
+        node = Node(process, around, f"{self.seed}/{process.number}")
         self.nodes.append(node)
         self.loop.create_task(node.live(), context=process.context.copy())
 

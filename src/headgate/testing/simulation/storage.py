@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from headgate.catalog.ports import Roots, Signed, SignRequest, StorageCredential
 from headgate.errors import FileMissing, Unsupported
 
+# Ports name their arguments; here most of them make no difference.
+# ruff: noqa: ARG002
+
 
 class SimulatedStorage:
     """One store for all nodes; it is always there."""
@@ -30,7 +33,7 @@ class SimulatedStorage:
     def client_config(self, _location: str) -> dict[str, str]:
         return {}
 
-    async def credentials(self, _location: str, *, write: bool) -> list[StorageCredential]:
+    async def credentials(self, location: str, *, write: bool) -> list[StorageCredential]:
         return []
 
     def credential_generation(self, _location: str) -> str:

@@ -16,7 +16,7 @@ MIDDLE_SECONDS = (5.0, 120.0)
 LONG_GRACES = (1.05, 3.0)
 LURKING_GRACES = (1.05, 8.0)
 DRIFT_MAX = 0.02
-SURPRISE_REQUESTS_MAX = 80
+SURPRISE_REQUESTS = (5, 120)
 """Of a sweep, before a process goes on that lurked for it."""
 CHANGING = frozenset({"commit", "create_pointers", "delete", "delete_pointers"})
 AMBUSHED = CHANGING | {"fetch", "update", "insert", "remove"}
@@ -71,6 +71,8 @@ class Troubles:
         self._is_over = False
         self._lurking: dict[Process, float] = {}
         """When each of these may go on, if a sweep begins."""
+        self._calm: dict[Process, int] = {}
+        """How many requests each made since it last looked around, as a sweep does."""
         self._surprises: dict[Process, list[Surprise]] = {}
         """By the process that sweeps."""
         network.ambush = self._ambush
@@ -127,9 +129,13 @@ class Troubles:
             return
         if process in self._surprises:
             self._count_down(process)
-        chance, rate = self._chance, self._fleet.habits.ambushes
+        self._calm[process] = 0 if verb in SURVEYING else self._calm.get(process, 0) + 1
+        chance, habits = self._chance, self._fleet.habits
+        favoured = verb in CHANGING
+        if habits.ambushed_reads:  # but not those of a sweep
+            favoured = verb == "fetch" and self._calm[process] > SURPRISE_REQUESTS[1]
         if verb in AMBUSHED:
-            if chance.random() < (rate if verb in CHANGING else rate / 10):
+            if chance.random() < (habits.ambushes if favoured else habits.ambushes / 10):
                 self._count("ambush")
                 self._stop_process(process, lurks=verb in LURKING and chance.random() < 0.5)
         elif verb in SURVEYING:
@@ -150,16 +156,14 @@ class Troubles:
         grace = self._plan.grace_seconds
         if lurks:
             self._lurking[process] = self._loop.now + grace * LURKING_GRACES[0]
-        self._later(
-            grace * LURKING_GRACES[1] if lurks else self._duration(), self._go_on, process
-        )
+        self._later(grace * LURKING_GRACES[1] if lurks else self._duration(), self._go_on, process)
 
     def _surprise(self, sweeping: Process) -> None:
         for process, ready in list(self._lurking.items()):
             if process is not sweeping and ready <= self._loop.now and self._chance.random() < 0.5:
                 self._count("surprise")
                 del self._lurking[process]
-                requests = int(log_uniform(self._chance, 1, SURPRISE_REQUESTS_MAX))
+                requests = self._chance.randrange(*SURPRISE_REQUESTS)
                 self._surprises.setdefault(sweeping, []).append(Surprise(requests, process))
 
     def _count_down(self, sweeping: Process) -> None:
