@@ -110,7 +110,7 @@ class Node:
     # Clients
 
     def follow(self, key: PointerKey) -> None:
-        """Change something at a pointer that another node just changed."""
+        """Change something at a pointer that was just changed."""
         if self.kernel is not None:
             asyncio.get_running_loop().create_task(
                 self._guarded(self._change_one, self.kernel, key)

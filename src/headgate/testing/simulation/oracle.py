@@ -65,7 +65,7 @@ class Oracle:
         self.landed = 0
         self.recent: PointerKey | None = None
         """The pointer that clients changed last."""
-        self.on_change: Callable[[Process, Swap], None] = _nothing
+        self.on_change: Callable[[Swap], None] = _nothing
         """Told of each change that lands."""
         self.acknowledged = 0
         self.refused = 0
@@ -150,7 +150,7 @@ class Oracle:
         self._kept.setdefault(key.realm, set()).update({swap.new, head.spilled})
         if changed_pointer(key):
             self.recent = key
-            self.on_change(process, swap)
+            self.on_change(swap)
             for note in notes:
                 self._land(key, note)
 
@@ -265,7 +265,7 @@ class Oracle:
         return f"{kind} {id} of realm {realm}, which is {age:.0f} s old"
 
 
-def _nothing(_process: Process, _swap: Swap) -> None:
+def _nothing(_swap: Swap) -> None:
     """Tell no one."""
 
 

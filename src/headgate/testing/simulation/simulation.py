@@ -33,8 +33,8 @@ STEPS_AT_ONCE = 100
 """Between two moments at which something may happen to a node."""
 STEPS_BETWEEN_CHECKPOINTS = 2_000
 STEPS_BETWEEN_COLLECTIONS = 20_000
-FOLLOWING_SECONDS = (0.000_5, 10.0)
-"""Until another node changes what was just changed."""
+FOLLOWING_SECONDS = (0.000_5, 5.0)
+"""Until a node changes what was just changed."""
 SETTLING_SECONDS = 7_200.0
 """For writes that are late: then none is under way any more."""
 ENDING_ROUNDS, ENDING_STEPS = 20, 20_000
@@ -109,14 +109,14 @@ class Simulation:
         self.nodes.append(node)
         self.loop.create_task(node.live(), context=process.context.copy())
 
-    def _follow(self, process: Process, swap: Swap) -> None:
-        """Let another node change the same pointer soon, now and then; mostly if it is late."""
+    def _follow(self, swap: Swap) -> None:
+        """Let some node change the same pointer soon, now and then; mostly if this one is late."""
         chance = self._chance
         late = self.loop.now - (time_ms(swap.new) - START_MS) / 1_000 > self.plan.grace_seconds / 3
         if chance.random() < (0.9 if late else self.habits.following / 2):
-            others = [one for one in self.nodes if one.is_awake and one.process is not process]
-            if others:
-                node = chance.choice(others)
+            awake = [one for one in self.nodes if one.is_awake]
+            if awake:
+                node = chance.choice(awake)
                 when = node.process.machine.seconds(self.loop.now) + log_uniform(
                     chance, *FOLLOWING_SECONDS
                 )
