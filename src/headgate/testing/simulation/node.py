@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from headgate.catalog.entities import CATALOG_TYPES
 from headgate.clock import SystemClock
-from headgate.errors import Conflict, HeadgateError, OutcomeUnknown
+from headgate.errors import HeadgateError, OutcomeUnknown
 from headgate.kernel.backend import Backend
 from headgate.kernel.commit import CommitOptions
 from headgate.kernel.kernel import Kernel, KernelOptions
@@ -193,12 +193,13 @@ class Node:
             try:
                 running = Running(kernel, order, KNOWN)
                 await running.begin()
+                self.process.is_sweeping = True
                 await running.complete()
                 self.sweeps += 1
-            except Conflict:
-                continue
             except HeadgateError:
                 continue
+            finally:
+                self.process.is_sweeping = False
 
 
 def entropy_of(seed: str) -> Callable[[], int]:

@@ -10,7 +10,7 @@ class Plan(NamedTuple):
     """How many nodes there are, and how often what happens to them: each rate is a share of the
     moments at which something may happen."""
 
-    nodes: int = 4
+    nodes: int = 5
     clients: int = 2
     """Of each node."""
     grace_seconds: float = SWEEP_GRACE_SECONDS_MIN
@@ -78,8 +78,8 @@ class Habits(NamedTuple):
 def habits(chance: random.Random) -> Habits:
     """Draw how clients behave: some are busy, some idle for a long time."""
     return Habits(
-        chance.choice((60.0, 300.0, 1_500.0, 6_000.0)),
+        chance.choice((60.0, 600.0, 3_000.0, 12_000.0)),
         chance.choice((0.2, 0.5, 0.9)),
-        chance.choice((0.01, 0.05, 0.2)),
+        chance.choice((0.02, 0.1, 0.3)),
         chance.random() < 0.3,
     )

@@ -56,6 +56,7 @@ class Process:
         self.tasks: list[asyncio.Task[Any]] = []
         self.is_stopped = False
         self.is_dead = False
+        self.is_sweeping = False
         self.context = copy_context()
         self.context.run(PROCESS.set, self)
         self._tasks_kept = TASKS_KEPT_MIN

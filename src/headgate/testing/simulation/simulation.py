@@ -35,6 +35,8 @@ STEPS_BETWEEN_CHECKPOINTS = 2_000
 STEPS_BETWEEN_COLLECTIONS = 20_000
 FOLLOWING_SECONDS = (0.000_5, 5.0)
 """Until a node changes what was just changed."""
+LATE_FOLLOWERS = 2
+"""Nodes that change it if it was changed late: that is what hides a commit."""
 SETTLING_SECONDS = 7_200.0
 """For writes that are late: then none is under way any more."""
 ENDING_ROUNDS, ENDING_STEPS = 20, 20_000
@@ -113,14 +115,13 @@ class Simulation:
         """Let some node change the same pointer soon, now and then; mostly if this one is late."""
         chance = self._chance
         late = self.loop.now - (time_ms(swap.new) - START_MS) / 1_000 > self.plan.grace_seconds / 3
-        if chance.random() < (0.9 if late else self.habits.following / 2):
-            awake = [one for one in self.nodes if one.is_awake]
-            if awake:
-                node = chance.choice(awake)
-                when = node.process.machine.seconds(self.loop.now) + log_uniform(
-                    chance, *FOLLOWING_SECONDS
-                )
-                self.loop.call_at(when, node.follow, swap.key, context=node.process.context)
+        if not late and chance.random() >= self.habits.following / 2:
+            return
+        awake = [one for one in self.nodes if one.is_awake]
+        for node in chance.sample(awake, min(len(awake), LATE_FOLLOWERS if late else 1)):
+            seconds = log_uniform(chance, *FOLLOWING_SECONDS)
+            when = node.process.machine.seconds(self.loop.now) + seconds
+            self.loop.call_at(when, node.follow, swap.key, context=node.process.context)
 
     def run(self, steps: int) -> Report:
         """Let this many steps happen, or as many as it takes to break a rule."""

@@ -15,6 +15,8 @@ SHORT_SECONDS = (0.01, 5.0)
 MIDDLE_SECONDS = (5.0, 120.0)
 LONG_GRACES = (1.05, 3.0)
 LURKING_GRACES = (1.05, 8.0)
+AWAKE_MIN = 2
+"""Processes that are left alone, mostly."""
 DRIFT_MAX = 0.02
 SURPRISE_REQUESTS = (5, 120)
 """Of a sweep, before a process goes on that lurked for it."""
@@ -71,8 +73,6 @@ class Troubles:
         self._is_over = False
         self._lurking: dict[Process, float] = {}
         """When each of these may go on, if a sweep begins."""
-        self._calm: dict[Process, int] = {}
-        """How many requests each made since it last looked around, as a sweep does."""
         self._surprises: dict[Process, list[Surprise]] = {}
         """By the process that sweeps."""
         network.ambush = self._ambush
@@ -129,16 +129,15 @@ class Troubles:
             return
         if process in self._surprises:
             self._count_down(process)
-        self._calm[process] = 0 if verb in SURVEYING else self._calm.get(process, 0) + 1
         chance, habits = self._chance, self._fleet.habits
         favoured = verb in CHANGING
         if habits.ambushed_reads:  # but not those of a sweep
-            favoured = verb == "fetch" and self._calm[process] > SURPRISE_REQUESTS[1]
+            favoured = verb == "fetch" and not process.is_sweeping
         if verb in AMBUSHED:
             if chance.random() < (habits.ambushes if favoured else habits.ambushes / 10):
                 self._count("ambush")
-                self._stop_process(process, lurks=verb in LURKING and chance.random() < 0.5)
-        elif verb in SURVEYING:
+                self._stop_process(process, lurks=verb in LURKING and chance.random() < 0.8)
+        elif verb in SURVEYING and process.is_sweeping:
             self._surprise(process)
 
     def _stop(self, _number: int) -> None:
@@ -153,10 +152,21 @@ class Troubles:
         if process.is_stopped:
             return
         self._loop.stop_process(process)
-        grace = self._plan.grace_seconds
-        if lurks:
+        if self._is_needed(process):
+            seconds = log_uniform(self._chance, *SHORT_SECONDS)
+        elif lurks:
+            grace = self._plan.grace_seconds
             self._lurking[process] = self._loop.now + grace * LURKING_GRACES[0]
-        self._later(grace * LURKING_GRACES[1] if lurks else self._duration(), self._go_on, process)
+            seconds = grace * LURKING_GRACES[1]
+        else:
+            seconds = self._duration()
+        self._later(seconds, self._go_on, process)
+
+    def _is_needed(self, process: Process) -> bool:
+        """Whether nothing more would happen without this process, mostly: it sweeps, or hardly
+        another one is awake."""
+        awake = sum(not one.is_stopped for one in self._fleet.running.values())
+        return (awake < AWAKE_MIN or process.is_sweeping) and self._chance.random() < 0.8
 
     def _surprise(self, sweeping: Process) -> None:
         for process, ready in list(self._lurking.items()):
