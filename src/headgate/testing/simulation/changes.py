@@ -37,6 +37,8 @@ class Change(NamedTuple):
     number: int
     name: bytes
     adds: bool
+    operation: bytes = b""
+    """By which a repetition of it is known."""
 
     def attempt(self, draft: Draft) -> bytes:
         """Do it to a draft; the log tells the number."""

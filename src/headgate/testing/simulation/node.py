@@ -133,17 +133,17 @@ class Node:
         chance, oracle = self.chance, self._oracle
         number = self._numbers()
         name = b"%04d" % chance.randrange(NAMES)
-        change = Change(number, name, adds=chance.random() < 0.8)
-        operation = b"%d" % number if chance.random() < 0.3 else b""
+        adds, is_operation = chance.random() < 0.8, chance.random() < 0.3
+        change = Change(number, name, adds, b"%d" % number if is_operation else b"")
         oracle.begin(change)
         handle = kernel.realm(key.realm)
         told_nothing = False
         while True:
             try:
-                answer = await handle.commit(key.name, change.attempt, operation=operation)
+                answer = await handle.commit(key.name, change.attempt, operation=change.operation)
             except OutcomeUnknown:
                 told_nothing = True
-                if operation and chance.random() < 0.8:
+                if change.operation and chance.random() < 0.8:
                     continue
                 oracle.told_nothing(change)
             except HeadgateError as error:
