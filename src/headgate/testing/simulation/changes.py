@@ -12,13 +12,14 @@ from headgate.kernel import operations
 from headgate.kernel.draft import Draft
 from headgate.kernel.records import PointerKey
 from headgate.testing.kernels import Thing
+from headgate.testing.simulation.processes import PROCESS
 
 POINTERS = ("root", "principals", "principal-roles", "grants", "policy-mappings")
 """Every realm has these; the clients of a simulation use them for things."""
 THINGS = "things"
 NAMES = 48
 """Of things, for each pointer: several pages."""
-PADDING = bytes(200)
+PADDING = bytes(1_000)
 MADE, NOTHING_TO_DO = b"made", b"nothing"
 
 
@@ -44,6 +45,9 @@ class Change(NamedTuple):
         """Do it to a draft; the log tells the number."""
         index = draft.index(THINGS)
         before = index.get(self.name)
+        process = PROCESS.get()
+        if process is not None:
+            process.has_staged = True
         draft.note(self.number)
         if self.adds:
             id = draft.stage(Thing(str(self.number)))

@@ -25,7 +25,7 @@ from headgate.testing.simulation.storage import SimulatedStorage
 from headgate.testing.simulation.weather import log_uniform
 
 TYPES = (THING_TYPE, *MAINTENANCE_TYPES, *CATALOG_TYPES, *PURGE_TYPES)
-CACHES_BYTES = (0, 6_000, 1 << 20)
+CACHES_BYTES = (0, 40_000, 1 << 20)
 OPEN_AGAIN_SECONDS = 20.0
 PAUSES_SECONDS = (0.0, 0.5, 2.0, 4.0, 8.0)
 REALMS = ("acme", "hooli", "umbrella")

@@ -57,6 +57,8 @@ class Process:
         self.is_stopped = False
         self.is_dead = False
         self.is_sweeping = False
+        self.has_staged = False
+        """Whether an attempt ran whose commit was not sent yet."""
         self.context = copy_context()
         self.context.run(PROCESS.set, self)
         self._tasks_kept = TASKS_KEPT_MIN

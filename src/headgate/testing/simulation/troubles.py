@@ -131,8 +131,10 @@ class Troubles:
             self._count_down(process)
         chance, habits = self._chance, self._fleet.habits
         favoured = verb in CHANGING
-        if habits.ambushed_reads:  # but not those of a sweep
-            favoured = verb == "fetch" and not process.is_sweeping
+        if habits.ambushed_reads:  # those between two attempts of a batch
+            favoured = verb == "fetch" and process.has_staged
+        if verb == "commit":
+            process.has_staged = False
         if verb in AMBUSHED:
             if chance.random() < (habits.ambushes if favoured else habits.ambushes / 10):
                 self._count("ambush")
