@@ -90,18 +90,18 @@ class LakeClient:
             await self._create(kernel, realm)
             return
         catalog, number = self._chance.choice(found), self._numbers()
-        place = f"{catalog.warehouse}/t{number}"
-        paths = [f"{place}/data/{file}" for file in range(FILES)]
-        metadata = f"{place}/metadata/1.json"
+        location = f"{catalog.warehouse}/t{number}"
+        paths = [f"{location}/data/{file}" for file in range(FILES)]
+        metadata = f"{location}/metadata/1.json"
         self._storage.add(paths, metadata)
         call = Call(CatalogName(realm.name, catalog.name))
-        table = TableEntity(str(number), place, metadata, b"", (place,))
+        table = TableEntity(str(number), location, metadata, b"", (location,))
 
         def attempt(draft: Draft) -> None:
             entry = Entry(Kind.TABLE, draft.new_id(), draft.stage(table))
             name = Identifier(("a",), f"t{number}")
             id = record_purge(draft, call, name, entry, PurgeTerms())
-            self._oracle.job_recorded(place, realm.id, id)
+            self._oracle.job_recorded(location, realm.id, id)
 
         await kernel.realm(realm.id).commit(head_pointer(catalog.id), attempt)
 
@@ -129,13 +129,13 @@ class SimulatedDeleter:
     async def run(self, task: Task, fence: Path) -> AsyncGenerator[Progress]:
         """One stage."""
         deleted = 0
-        for place in task.own:
-            for path in self._storage.below(place, leaves=task.stage == LEAVES):
+        for location in task.own:
+            for path in self._storage.below(location, leaves=task.stage == LEAVES):
                 await asyncio.sleep(log_uniform(self._chance, *DELETING_SECONDS))
                 with open_fence(fence, self._clock) as opened:
                     if self.obeys:
                         opened.check()
-                    self._oracle.deleting_file(self._process, place, path)
+                    self._oracle.deleting_file(self._process, location, path)
                     self._storage.files_there.discard(path)
                 deleted += 1
                 yield Progress(task.stage, deleted=deleted, expected=deleted)

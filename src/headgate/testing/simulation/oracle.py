@@ -130,7 +130,7 @@ class Oracle:
             raise self.fail(Rule.HONEST, f"{change} is made, and was refused: {error}")
 
     def told_nothing(self, _change: Change) -> None:
-        """A client was told that nobody knows."""
+        """A client was told that the outcome is unknown."""
         self.unknown += 1
 
     # Writes, as the database sees them
@@ -198,18 +198,18 @@ class Oracle:
         if self._lists(realm, id) and self._database.pointer(_head(realm, id)) is None:
             raise self.fail(Rule.POINTER, f"catalog {id} of realm {realm} was acknowledged")
 
-    def job_recorded(self, place: str, realm: str, id: int) -> None:
-        """A commit that may be made records a purge job for this place."""
-        self._jobs.setdefault(place, set()).add((realm, id))
+    def job_recorded(self, location: str, realm: str, id: int) -> None:
+        """A commit that may be made records a purge job for this location."""
+        self._jobs.setdefault(location, set()).add((realm, id))
 
-    def deleting_file(self, process: Process, place: str, path: str) -> None:
+    def deleting_file(self, process: Process, location: str, path: str) -> None:
         """A file of a table is about to be deleted."""
         self.files_deleted += 1
-        for realm, id in self._jobs.get(place, ()):
+        for realm, id in self._jobs.get(location, ()):
             for row in self._database.rows_of(realm, id):
                 job = self.reachability.types.decode(realm, join([row]))
                 if isinstance(job, JobRow) and job.owner == repr(process):
-                    if job.state == State.RUNNING and path.startswith(f"{place}/"):
+                    if job.state == State.RUNNING and path.startswith(f"{location}/"):
                         return
                     raise self.fail(Rule.PURGE, f"{process} deletes {path}, it is {job.state}")
                 why = f"{process} deletes {path}, and {getattr(job, 'owner', '')} has the job"
@@ -269,7 +269,7 @@ class Oracle:
 
 
 def _nothing(_swap: Swap) -> None:
-    """Tell no one."""
+    """Ignore it."""
 
 
 def _head(realm: str, catalog: int) -> PointerKey:

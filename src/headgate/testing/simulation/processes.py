@@ -45,7 +45,7 @@ class Handle:
 
 
 class Process:
-    """One process on a machine. A new one takes the place of one that was killed."""
+    """One process on a machine. A new one replaces one that was killed."""
 
     def __init__(self, number: int, name: str, machine: Machine) -> None:
         self.number = number

@@ -21,9 +21,9 @@ class SimulatedStorage:
         self.files_there.update(data, [metadata])
         self._metadata.add(metadata)
 
-    def below(self, place: str, *, leaves: bool) -> list[str]:
+    def below(self, location: str, *, leaves: bool) -> list[str]:
         """The files of a table that lead to no others, or those that do, in order."""
-        prefix = f"{place}/"
+        prefix = f"{location}/"
         found = [path for path in self.files_there if path.startswith(prefix)]
         return sorted(path for path in found if (path in self._metadata) != leaves)
 
