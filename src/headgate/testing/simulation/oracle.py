@@ -62,9 +62,6 @@ class Oracle:
         self.broken: Broken | None = None
         self.is_over = False
         """Then nothing counts any more."""
-        self.forgives_repetitions = False
-        """Whether an operation may be made twice: its id is forgotten by the clocks of nodes, so
-        one that is ahead forgets it too early."""
         self.landed = 0
         self.recent: PointerKey | None = None
         """The pointer that clients changed last."""
@@ -247,7 +244,7 @@ class Oracle:
         if not isinstance(number, int):
             return
         change = self._changes[number]
-        if number in self._landed and not (change.operation and self.forgives_repetitions):
+        if number in self._landed:
             raise self.fail(Rule.HONEST, f"{change} is made twice")
         if number in self._not_made:
             raise self.fail(Rule.HONEST, f"{change} is made, after it was refused")

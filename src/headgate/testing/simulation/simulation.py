@@ -79,7 +79,6 @@ class Simulation:
         types = ObjectTypes((*KERNEL_TYPES, *TYPES))
         reachability = Reachability(self.database, types, KNOWN)
         self.oracle = Oracle(self.loop, self.database, reachability)
-        self.oracle.forgives_repetitions = bool(plan.jumps)
         self.database.auditor = self.oracle
         self.network = Network(self.loop, self.database, str(seed))
         self.network.is_two_step = chance.random() < 0.3
