@@ -89,17 +89,11 @@ async def run_attempts(draft: Draft, shelf: PageShelf, requests: Sequence[Reques
             answers.append(answer)
         if draft.is_full:
             break
-        if draft.work > draft.turn_max:
-            await _give_way(draft)
+        if draft.work.is_turn_over:
+            await draft.work.give_way()
     if draft.changed:
         await _expire_operations(draft, shelf)
     return answers
-
-
-async def _give_way(draft: Draft) -> None:
-    """Let other tasks run: attempts did as much as a batch may since they did."""
-    await asyncio.sleep(0)
-    draft.turn_max = draft.work + BATCH_ENTRIES_MAX
 
 
 async def _run(
@@ -114,17 +108,17 @@ async def _run(
         savepoint = draft.savepoint()
         shelf.missed.clear()
         if request.is_large:
-            draft.work_max = draft.work + ATTEMPT_ENTRIES_MAX
+            draft.work.allow(ATTEMPT_ENTRIES_MAX)
             result, error = await _run_in_thread(draft, savepoint, request)
         else:
-            draft.work_max = draft.work + BATCH_ENTRIES_MAX
+            draft.work.allow(BATCH_ENTRIES_MAX)
             result, error = _outcome(draft, savepoint, request)
-        if error is None and not shelf.missed and draft.work <= draft.work_max:
+        if error is None and not shelf.missed and not draft.work.is_overrun:
             return Answer(request, result, None)
         if isinstance(error, NoNodeId):
             raise error  # not this attempt's fault: the batch is tried again
         draft.restore(savepoint)
-        if draft.is_overrun:
+        if draft.work.is_overrun:
             return _overrun(request)
         if not shelf.missed:
             return Answer(request, None, error)
@@ -134,8 +128,8 @@ async def _run(
             raise  # nor is this
         except Exception as lost:  # noqa: BLE001  only its caller is told
             return Answer(request, None, lost)
-        if draft.work > draft.turn_max:
-            await _give_way(draft)
+        if draft.work.is_turn_over:
+            await draft.work.give_way()
 
 
 async def _run_in_thread(
@@ -144,7 +138,7 @@ async def _run_in_thread(
     try:
         return await asyncio.to_thread(_outcome, draft, savepoint, request)
     except BaseException:
-        draft.work_max = -1  # nothing waits for it any more: it ends when it counts the next entry
+        draft.work.allow(-1)  # nothing waits for it any more: it ends when it counts the next entry
         raise
 
 
@@ -181,7 +175,7 @@ async def _fetch(draft: Draft, shelf: PageShelf, cold: dict[Request, None]) -> N
     own = frozenset(shelf.missed)
     together = set(own)
     for request in list(cold):
-        if draft.work > draft.turn_max:
+        if draft.work.is_turn_over:
             break
         missed = _rehearse(draft, shelf, request)
         together |= missed
@@ -201,11 +195,11 @@ def _rehearse(draft: Draft, shelf: PageShelf, request: Request) -> set[int]:
         return set()
     shelf.missed.clear()
     savepoint = draft.savepoint()
-    draft.work_max = draft.work + BATCH_ENTRIES_MAX
+    draft.work.allow(BATCH_ENTRIES_MAX)
     with suppress(BaseException):  # it is told when it is run
         _call(draft, request)
     draft.restore(savepoint)
-    request.is_large = draft.is_overrun
+    request.is_large = draft.work.is_overrun
     return set() if request.is_large else set(shelf.missed)
 
 
@@ -242,7 +236,7 @@ async def _expire_operations(draft: Draft, shelf: PageShelf) -> None:
     """Drop old operation ids. If their index cannot be read, that is left to those who need it."""
     while True:
         savepoint = draft.savepoint()
-        draft.work_max = draft.work + BATCH_ENTRIES_MAX  # it needs far less
+        draft.work.allow(BATCH_ENTRIES_MAX)  # it needs far less
         try:
             return operations.expire(draft.tree(operations.INDEX), draft.now_ms)
         except Missing as missing:

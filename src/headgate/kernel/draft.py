@@ -18,6 +18,7 @@ from headgate.kernel.objects import Encoded, Foreign, ObjectTypes, Stored, expec
 from headgate.kernel.pages import Page
 from headgate.kernel.system import check_index_name
 from headgate.kernel.tree import Missing, Tree
+from headgate.kernel.work import Overrun, Work
 from headgate.limits import (
     BATCH_BYTES_MAX,
     BATCH_ENTRIES_MAX,
@@ -32,10 +33,6 @@ ENTRIES_SCANNED_AS_ONE = 16  # walking over these takes about as long as looking
 BYTES_STAGED_AS_ONE = 2_048  # encoding these does too
 
 T = TypeVar("T")
-
-
-class Overrun(BaseException):
-    """An attempt did more than it is allowed where it runs. No attempt should catch it."""
 
 
 class Savepoint(msgspec.Struct, frozen=True):
@@ -70,14 +67,9 @@ class Draft:
         self.trees: dict[str, Tree] = {}
         self.staged: list[Staged] = []
         self.staged_bytes = 0
-        self.work = 0
-        """How many entries all attempts looked at or changed, also those that were undone."""
+        self.work = Work()
         self.entries = 0
-        """How many of them belong to attempts that were kept."""
-        self.work_max = BATCH_ENTRIES_MAX
-        """Up to where the attempt that runs now may go."""
-        self.turn_max = BATCH_ENTRIES_MAX
-        """From where on other tasks are to run before the next attempt."""
+        """How many entries the attempts that were kept looked at or changed."""
         self._by_id: dict[int, Staged] = {}
         self.discarded: list[int] = []
         self.groups: list[Group] = []
@@ -120,7 +112,7 @@ class Draft:
         self.staged.append(staged)
         size = len(encoded.data)
         self.staged_bytes += size
-        self.count(1 + size // BYTES_STAGED_AS_ONE)
+        self.work.count(1 + size // BYTES_STAGED_AS_ONE)
         return id
 
     def _young_id(self, id: int) -> int:
@@ -136,7 +128,7 @@ class Draft:
     def fetch(self, id: int, cls: type[T]) -> T:
         """An immutable object that is stored, or was staged in this batch."""
         _checked_id(id)
-        self.count(1)
+        self.work.count(1)
         staged = self._by_id.get(id)
         if staged is not None:
             return expect(staged.value, cls, id)
@@ -181,7 +173,7 @@ class Draft:
             self.marks,
             self.sealed,
             len(self.groups),
-            self.work,
+            self.work.done,
         )
 
     def restore(self, savepoint: Savepoint) -> None:
@@ -211,17 +203,6 @@ class Draft:
         else:
             self._by_id = {one.encoded.id: one for one in self.staged}
 
-    def count(self, entries: int) -> None:
-        """Count entries that an attempt looks at or changes; `Overrun` if they are too many."""
-        work = self.work = self.work + entries
-        if work > self.work_max:
-            raise Overrun
-
-    @property
-    def is_overrun(self) -> bool:
-        """Whether the last attempt did more than was allowed, also if it hides that."""
-        return self.work > self.work_max
-
     @property
     def is_full(self) -> bool:
         """Whether the batch is as large as one may be."""
@@ -249,7 +230,7 @@ class Draft:
             self.restore(savepoint)
             return False
         self.groups.append(Group(encode_note(self._note), operation, changes))
-        self.entries += self.work - savepoint.work
+        self.entries += self.work.done - savepoint.work
         return True
 
     @property
@@ -261,7 +242,7 @@ class Draft:
         """The working tree of an index."""
         tree = self.trees.get(index)
         if tree is None:
-            tree = self.trees[index] = _CountedTree(self.base.root(index), self._shelf, self.count)
+            tree = self.trees[index] = _CountedTree(self.base.root(index), self._shelf, self.work)
         return tree
 
     def touch(self, index: str, key: bytes, old: bytes | None, new: bytes | None) -> None:
@@ -273,17 +254,17 @@ class Draft:
 class _CountedTree(Tree):
     """A tree that counts the pages it walks over; single entries are counted by `IndexDraft`."""
 
-    __slots__ = ("_count",)
+    __slots__ = ("_work",)
 
-    def __init__(self, root: Page, pages: PageShelf, count: Callable[[int], None]) -> None:
+    def __init__(self, root: Page, pages: PageShelf, work: Work) -> None:
         super().__init__(root, pages)
-        self._count = count
+        self._work = work
 
     def _descend(
         self, key: bytes, wanted: Callable[[bytes, bytes], bool]
     ) -> tuple[Page, bytes | None]:
         found = super()._descend(key, wanted)
-        self._count(1 + len(found[0].keys) // ENTRIES_SCANNED_AS_ONE)
+        self._work.count(1 + len(found[0].keys) // ENTRIES_SCANNED_AS_ONE)
         return found
 
 
@@ -299,15 +280,16 @@ class IndexDraft:
     def get(self, key: bytes) -> bytes | None:
         """The value of this key, None if it is absent."""
         draft = self._draft
-        work = draft.work = draft.work + 1  # as `count` does, without a call
-        if work > draft.work_max:
+        work = draft.work
+        done = work.done = work.done + 1  # as `count` does, without a call
+        if done > work.done_max:
             raise Overrun
         return draft.tree(self._name).get(key)
 
     def need(self, keys: Iterable[bytes]) -> None:
         """Say before a change of many entries which they are: fewer runs of the attempt."""
         wanted = list(keys)
-        self._draft.count(len(wanted))
+        self._draft.work.count(len(wanted))
         self._draft.tree(self._name).need(wanted)
 
     def put(self, key: bytes, value: bytes) -> None:
@@ -315,8 +297,9 @@ class IndexDraft:
         _check_size("key", key, INDEX_KEY_BYTES_MAX)
         _check_size("value", value, INDEX_VALUE_BYTES_MAX)
         draft = self._draft
-        work = draft.work = draft.work + CHANGE  # as `count` does, without a call
-        if work > draft.work_max:
+        work = draft.work
+        done = work.done = work.done + CHANGE  # as `count` does, without a call
+        if done > work.done_max:
             raise Overrun
         old = draft.tree(self._name).put(key, value)
         if old != value:
@@ -324,7 +307,7 @@ class IndexDraft:
 
     def remove(self, key: bytes) -> bool:
         """Remove an entry; False if it is absent."""
-        self._draft.count(CHANGE)
+        self._draft.work.count(CHANGE)
         tree = self._draft.tree(self._name)
         old = tree.get(key)
         if old is None:

@@ -1,17 +1,20 @@
 """Drafts: what an attempt sees, changes, takes back and leaves behind."""
 
+import gc
 from collections.abc import AsyncIterator, Callable
 from itertools import count
+from weakref import ref
 
 import pytest
 
 from headgate.errors import BadName, InvalidInput, PointerSealed, TooLarge, WrongType
 from headgate.ids import ID_MAX
-from headgate.kernel.draft import Draft, Overrun
+from headgate.kernel.draft import Draft
 from headgate.kernel.head import ADDED, REMOVED, UPDATED, Change
 from headgate.kernel.index import PageShelf, open_head
 from headgate.kernel.objects import Foreign
 from headgate.kernel.tree import Missing
+from headgate.kernel.work import Overrun
 from headgate.limits import INDEX_KEY_BYTES_MAX, INDEX_NAME_CHARS_MAX, INDEX_VALUE_BYTES_MAX
 from headgate.testing.kernels import INDEX, POINTER, Rig, Thing, putting_all
 from headgate.testing.manual_clock import START_MS
@@ -280,7 +283,7 @@ def test_what_an_attempt_does_is_counted(draft: Draft, attempt: Stage, counted: 
     """Entries that are looked up, changed and walked over, and what objects take."""
     attempt(draft)
 
-    assert draft.work == counted
+    assert draft.work.done == counted
 
 
 def test_only_attempts_that_stay_fill_a_batch(draft: Draft) -> None:
@@ -293,19 +296,37 @@ def test_only_attempts_that_stay_fill_a_batch(draft: Draft) -> None:
         else:
             draft.restore(savepoint)
 
-    assert (draft.work, draft.entries) == (4, 2)
+    assert (draft.work.done, draft.entries) == (4, 2)
+
+
+async def test_a_draft_is_no_cyclic_garbage() -> None:
+    """It goes with its last reference, and all that it holds: collections would take long."""
+    async with Rig() as rig:
+        realm = await rig.realm()
+        [base] = await realm.heads(POINTER)
+        store = rig.kernels[0].store
+        draft = Draft(base, PageShelf(store, realm.id), Numbers(), store.types, START_MS)
+        draft.index(INDEX).put(b"key", b"")
+        list(draft.index(INDEX).scan())
+        left = ref(draft)
+        gc.disable()
+        try:
+            del draft
+            assert left() is None
+        finally:
+            gc.enable()
 
 
 def test_an_attempt_ends_where_it_does_too_much(draft: Draft) -> None:
     """It is ended before the entry that is one too many, and no attempt can hide that."""
-    draft.work_max = 5
+    draft.work.allow(5)
     for key in (b"c", b"d"):
         draft.index(INDEX).put(key, b"")
-    before = draft.is_overrun
+    before = draft.work.is_overrun
     with pytest.raises(Overrun):
         draft.index(INDEX).put(b"e", b"")
 
-    assert (before, draft.is_overrun) == (False, True)
+    assert (before, draft.work.is_overrun) == (False, True)
     assert draft.tree(INDEX).get(b"e") is None
 
 

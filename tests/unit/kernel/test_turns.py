@@ -3,14 +3,15 @@
 import asyncio
 import threading
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
 
 import pytest
 
+from headgate.kernel import draft as draft_module
 from headgate.kernel.draft import Draft
 from headgate.kernel.handle import RealmHandle
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.swap import KEPT_PER_TURN
+from headgate.kernel.work import Work
 from headgate.limits import BATCH_ENTRIES_MAX
 from headgate.testing.kernels import (
     INDEX,
@@ -34,15 +35,28 @@ class WorkPerTurn:
         self.most = 0
         self._now = 0
         self._loop_thread = threading.get_ident()
-        self._work: WeakKeyDictionary[Draft, int] = WeakKeyDictionary()
-        work = property(lambda draft: self._work[draft], self._set)
-        monkeypatch.setattr(Draft, "work", work, raising=False)
+        monkeypatch.setattr(draft_module, "Work", self._watched())
 
-    def _set(self, draft: Draft, work: int) -> None:
-        if threading.get_ident() == self._loop_thread:
-            self._now += work - self._work.get(draft, 0)
-            self.most = max(self.most, self._now)
-        self._work[draft] = work
+    def _watched(self) -> type[Work]:
+        turn = self
+
+        class Watched(Work):
+            """Tells what is counted on the event loop."""
+
+            _done = 0
+
+            @property
+            def done(self) -> int:
+                return self._done
+
+            @done.setter
+            def done(self, done: int) -> None:
+                if threading.get_ident() == turn._loop_thread:
+                    turn._now += done - self._done
+                    turn.most = max(turn.most, turn._now)
+                self._done = done
+
+        return Watched
 
     async def watch(self) -> None:
         """Begin to count anew at each turn of the event loop."""
