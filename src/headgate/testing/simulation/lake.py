@@ -145,7 +145,9 @@ class SimulatedDeleter:
 class Unrelated:
     """Finds that no table refers to files of another one."""
 
-    async def survey(self, tables: Sequence[Surveyed], _roots: Roots) -> list[Outside]:
+    async def survey(
+        self, tables: Sequence[Surveyed], roots: Roots, seconds: float = 0.0
+    ) -> list[Outside]:
         return [Outside() for _ in tables]
 
     async def shared(

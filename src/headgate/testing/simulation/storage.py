@@ -36,6 +36,9 @@ class SimulatedStorage:
     async def credentials(self, location: str, *, write: bool) -> list[StorageCredential]:
         return []
 
+    def credential_seconds(self, _location: str) -> int:
+        return 0
+
     def credential_generation(self, _location: str) -> str:
         return ""
 
