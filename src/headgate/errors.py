@@ -28,33 +28,23 @@ HeadgateError
 │   ├── RealmExists, MetalakeExists, CatalogExists, NamespaceExists, TableExists, ViewExists
 │   └── UserExists, GroupExists, RoleExists
 ├── Conflict                the request does not fit the present state
-│   ├── IllegalRealmMove
-│   ├── RealmNotActive
-│   ├── PointerSealed
-│   ├── NamespaceNotEmpty
-│   ├── CatalogNotEmpty
-│   ├── MetalakeNotEmpty
-│   ├── MetalakeNotInUse    it is switched off
-│   ├── CatalogNotInUse     it is switched off
-│   ├── MetalakeInUse       it has to be switched off first
-│   ├── CatalogInUse        it has to be switched off first
+│   ├── IllegalRealmMove, RealmNotActive, PointerSealed
+│   ├── NamespaceNotEmpty, CatalogNotEmpty, MetalakeNotEmpty
+│   ├── MetalakeNotInUse, CatalogNotInUse   it is switched off
+│   ├── MetalakeInUse, CatalogInUse         it has to be switched off first
 │   ├── LocationTaken       another table lies there, or above, or below
 │   └── RequirementFailed   a table or view is not as the commit requires it
 ├── LogCut                  the wanted position lies before the oldest kept commit
 ├── Corrupt                 what is stored is not what was written
-│   ├── CorruptRow
-│   └── WrongType
+│   └── CorruptRow, WrongType
 ├── NewerFormat             the store was written by a newer Headgate
 ├── Unavailable             certainly not applied; the same call may work later
-│   ├── BackendUnavailable
-│   ├── DatabaseFull
+│   ├── BackendUnavailable, DatabaseFull, CommitTimedOut, NoNodeId, ClockRefused
 │   ├── DatabaseGone        its files were taken away or replaced
 │   ├── StoreRestored       it went back to an earlier state under this process
-│   ├── CommitTimedOut
-│   ├── NoNodeId
-│   ├── ClockRefused
 │   ├── StorageUnavailable  an object store does not answer, or refuses us
-│   │   └── StorageAwaited  the same for a short time, so a purge waits for it
+│   │   ├── StorageAwaited  the same for a short time, so a purge waits for it
+│   │   └── StorageRefused  it answers, and refuses this one file or request
 │   ├── Overloaded          too many requests at once
 │   ├── LeaseLost           another worker may have taken the job
 │   ├── WorkerEnded         a worker process ended before it answered
@@ -373,6 +363,10 @@ class StorageUnavailable(Unavailable):
 
 class StorageAwaited(StorageUnavailable):
     """A store has not answered for a short time: a purge waits until it does."""
+
+
+class StorageRefused(StorageUnavailable):
+    """An object store answers, and refuses one file or request."""
 
 
 class Overloaded(Unavailable):

@@ -19,6 +19,7 @@ from headgate.errors import (
     Forbidden,
     HeadgateError,
     InvalidInput,
+    StorageRefused,
     StorageUnavailable,
     TooLarge,
     Unsupported,
@@ -225,7 +226,8 @@ class Walk:
         except StorageUnavailable as error:
             if not self._goes_on:
                 raise
-            self.unread.append(Unread(path, f"{error}", only_here=True, is_away=True))
+            is_away = not isinstance(error, StorageRefused)
+            self.unread.append(Unread(path, f"{error}", only_here=True, is_away=is_away))
         except (HeadgateError, GeneratorExit):
             raise
         except Exception as error:  # noqa: BLE001  whatever a decoder makes of rubbish

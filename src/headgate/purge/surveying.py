@@ -19,6 +19,7 @@ from headgate.errors import (
     FileMissing,
     Forbidden,
     InvalidInput,
+    StorageRefused,
     StorageUnavailable,
     TooLarge,
 )
@@ -151,6 +152,10 @@ class Survey:
             # The table is there, so an empty disk is the wrong one.
             self._check_stores([self._location])
             self._unread.append(Unread(self._location, ""))
+        except StorageRefused as error:
+            self._doubt(f"{error}", is_away=False)  # unless its store refuses all that is asked
+            self._check_stores([self._location])
+            self._unread.append(Unread(self._location, f"{error}"))
         except (TooLarge, StorageUnavailable) as error:
             self._doubt(f"{error}", is_away=isinstance(error, StorageUnavailable))
             self._unread.append(Unread(self._location, f"{error}"))

@@ -6,13 +6,16 @@ from contextlib import contextmanager
 
 import obstore.exceptions as theirs
 
-from headgate.errors import AlreadyExists, FileMissing, StorageUnavailable
+from headgate.errors import AlreadyExists, FileMissing, StorageRefused, StorageUnavailable
 
 QUERY = re.compile(r"\?\S*")  # a SAS token is part of the address
 PROVIDER = re.compile(r".* External \w+ credential provider: \w+: ")  # what follows is ours
 CODE = re.compile(r"<Code>(\w{1,60})</Code>")
+STATUS = re.compile(r"status(?: code)?:? (\d{3})")
+BUSY = frozenset({"408", "425", "429"})  # of the statuses below 500 that get better by waiting
 WHY_CHARACTERS_MAX = 300
 CREDENTIALS = "Check the credentials of the catalog and what they allow."
+REQUEST = "Check the object with the store's own tools; nothing gets better by waiting."
 NETWORK = "Check the catalog's endpoint and the network; the same call may work later."
 
 NotDeleted = list[tuple[str, str]]
@@ -40,6 +43,11 @@ def unavailable(location: str, why: str, fix: str = NETWORK) -> StorageUnavailab
     return StorageUnavailable(f"Storage is not available for {location}", why=why, fix=fix)
 
 
+def refused(location: str, why: str, fix: str) -> StorageRefused:
+    """The store answers, and refuses us."""
+    return StorageRefused(f"Storage is not available for {location}", why=why, fix=fix)
+
+
 @contextmanager
 def translated(location: str) -> Iterator[None]:
     """Errors of obstore leave as ours, without their causes: those quote whole requests."""
@@ -50,10 +58,12 @@ def translated(location: str) -> Iterator[None]:
     except theirs.AlreadyExistsError:
         raise exists(location) from None
     except (theirs.PermissionDeniedError, theirs.UnauthenticatedError) as error:
-        raise unavailable(location, reason(error), CREDENTIALS) from None
+        raise refused(location, reason(error), CREDENTIALS) from None
     except theirs.InvalidPathError as error:
         raise _odd_name(location, reason(error)) from None
     except (theirs.BaseError, OSError, ValueError) as error:
+        if _is_refusal(str(error)):
+            raise refused(location, reason(error), REQUEST) from None
         raise unavailable(location, reason(error)) from None
 
 
@@ -65,6 +75,12 @@ def _odd_name(location: str, why: str) -> StorageUnavailable:
         fix="Rename or delete that object with the store's own tools, or leave its place out; "
         "nothing gets better by waiting",
     )
+
+
+def _is_refusal(text: str) -> bool:
+    """Whether a store answered that it will not do this, and not that it cannot now."""
+    status = STATUS.search(text)
+    return status is not None and status[1].startswith("4") and status[1] not in BUSY
 
 
 def reason(error: Exception) -> str:

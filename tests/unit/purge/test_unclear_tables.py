@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from headgate.errors import StorageUnavailable, TooLarge
+from headgate.errors import StorageRefused, StorageUnavailable, TooLarge
 from headgate.limits import PLANNING_READS_AHEAD, REFERENCE_STORE_FAILURES_MAX
 from headgate.model.locations import index_key
 from headgate.purge import surveying
@@ -50,6 +50,26 @@ def test_a_storage_that_refuses_is_asked_a_few_times_and_the_rest_is_read(tmp_pa
     assert (found.is_away, found.folders) == (True, (index_key(str(table.metadata)),))
     assert "AccessDenied" in found.unclear
     assert len(files.manifests) <= REFERENCE_STORE_FAILURES_MAX + PLANNING_READS_AHEAD
+
+
+@pytest.mark.parametrize("refused", ["manifest-", "snap-", "metadata.json"])
+def test_one_file_that_a_store_refuses_is_no_store_that_is_away(
+    tmp_path: Path, refused: str
+) -> None:
+    """An archived object of one table postpones no purge of another one."""
+
+    class Refusing(Counted):
+        def read(self, location: str) -> bytes:
+            if refused in location:
+                raise StorageRefused("no", why="InvalidObjectState")
+            return super().read(location)
+
+    table = DroppedTable(tmp_path).with_everything()
+
+    found = look(table, table.data, files=Refusing(tmp_path))
+
+    assert "InvalidObjectState" in found.unclear
+    assert not found.is_away
 
 
 @pytest.mark.parametrize("error", [MemoryError, ImportError("snappy"), TooLarge("it is large")])

@@ -18,6 +18,7 @@ from headgate.errors import (
     FileMissing,
     Forbidden,
     HeadgateError,
+    StorageRefused,
     StorageUnavailable,
     TooLarge,
 )
@@ -249,9 +250,10 @@ def test_a_bucket_can_be_a_part_of_the_hosts_name() -> None:
     [
         (404, FileMissing),
         (412, AlreadyExists),
-        (403, StorageUnavailable),
-        (401, StorageUnavailable),
-        (400, StorageUnavailable),
+        (403, StorageRefused),
+        (401, StorageRefused),
+        (400, StorageRefused),
+        (503, StorageUnavailable),
     ],
 )
 async def test_errors_of_a_store_become_ours(
