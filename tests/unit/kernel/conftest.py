@@ -30,8 +30,8 @@ FIRST_ID = 1 << 62  # ids as large as they get: each takes nine bytes
 class CountedIds:
     """Hands out one number after the other."""
 
-    def __init__(self) -> None:
-        self._ids = count(FIRST_ID)
+    def __init__(self, first: int = FIRST_ID) -> None:
+        self._ids = count(first)
 
     def next(self) -> int:
         return next(self._ids)

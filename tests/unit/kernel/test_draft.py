@@ -2,7 +2,6 @@
 
 import gc
 from collections.abc import AsyncIterator, Callable
-from itertools import count
 from weakref import ref
 
 import pytest
@@ -18,21 +17,9 @@ from headgate.kernel.work import Overrun
 from headgate.limits import INDEX_KEY_BYTES_MAX, INDEX_NAME_CHARS_MAX, INDEX_VALUE_BYTES_MAX
 from headgate.testing.kernels import INDEX, POINTER, Rig, Thing, putting_all
 from headgate.testing.manual_clock import START_MS
+from tests.unit.kernel.conftest import CountedIds
 
 Stage = Callable[[Draft], object]
-
-
-class Numbers:
-    """Ids for tests: 1, 2, 3, …"""
-
-    def __init__(self) -> None:
-        self._numbers = count(1)
-
-    def next(self) -> int:
-        return next(self._numbers)
-
-    def pair(self) -> tuple[int, int]:
-        return self.next(), self.next()
 
 
 @pytest.fixture
@@ -44,7 +31,7 @@ async def draft() -> AsyncIterator[Draft]:
         [base] = await realm.heads(POINTER)
         store = rig.kernels[0].store
         shelf = PageShelf(store, realm.id)
-        yield Draft(base, shelf, Numbers(), store.types, START_MS)
+        yield Draft(base, shelf, CountedIds(1), store.types, START_MS)
 
 
 def changes(draft: Draft, attempt: Stage) -> list[Change]:
@@ -226,7 +213,7 @@ async def test_restoring_takes_back_replaced_pages() -> None:
         await realm.commit(POINTER, putting_all(many))
         [base] = await realm.heads(POINTER)
         store = rig.kernels[0].store
-        draft = Draft(base, PageShelf(store, realm.id), Numbers(), store.types, START_MS)
+        draft = Draft(base, PageShelf(store, realm.id), CountedIds(1), store.types, START_MS)
         draft.tree(INDEX)
         savepoint = draft.savepoint()
         draft.index(INDEX).put(b"00001", b"changed")
@@ -305,7 +292,7 @@ async def test_a_draft_is_no_cyclic_garbage() -> None:
         realm = await rig.realm()
         [base] = await realm.heads(POINTER)
         store = rig.kernels[0].store
-        draft = Draft(base, PageShelf(store, realm.id), Numbers(), store.types, START_MS)
+        draft = Draft(base, PageShelf(store, realm.id), CountedIds(1), store.types, START_MS)
         draft.index(INDEX).put(b"key", b"")
         list(draft.index(INDEX).scan())
         left = ref(draft)
@@ -344,7 +331,7 @@ async def test_stored_objects_are_fetched_from_the_cache_or_asked_for() -> None:
         await realm.write({77: Thing(text="kept")})
         store = rig.kernels[0].store
         base = await open_head(store, realm.id, None)
-        draft = Draft(base, PageShelf(store, realm.id), Numbers(), store.types, START_MS)
+        draft = Draft(base, PageShelf(store, realm.id), CountedIds(1), store.types, START_MS)
 
         assert draft.fetch(77, Thing).text == "kept"
         with pytest.raises(Missing) as missing:

@@ -126,6 +126,8 @@ GRAVITINO = GravitinoDialect(
         errors.NoNodeId: _LATER,
         errors.ClockRefused: _LATER,
         errors.StorageUnavailable: Problem(502, "ConnectionFailedException", retry=True, code=1007),
+        errors.StorageAwaited: Problem(502, "ConnectionFailedException", retry=True, code=1007),
+        errors.StorageRefused: Problem(502, "ConnectionFailedException", retry=True, code=1007),
         errors.LeaseLost: _LATER,
         errors.WorkerEnded: _LATER,
         errors.RequestTimedOut: Problem(408, "RuntimeException", retry=True, code=1002),
