@@ -66,7 +66,8 @@ async def add_catalog(
 
     made = await _commit(kernel, realm, attempt)
     try:
-        await check_elsewhere(kernel, realm.id, places, is_empty)  # one may have come meanwhile
+        # One may have come meanwhile.
+        await check_elsewhere(kernel, realm.id, places, is_empty, (), id)
     except LocationTaken:
         with suppress(Conflict):  # somebody uses it already: neither purges what both have
             await remove_catalog(kernel, realm, call, made)

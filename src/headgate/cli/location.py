@@ -5,6 +5,7 @@ import shlex
 import click
 
 from headgate.catalog.left_places import Left, free_places, left_places
+from headgate.catalog.territories import check_unheld
 from headgate.cli.confirmation import confirm, yes_option
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
@@ -50,8 +51,9 @@ def list_(run: Run) -> None:
 def free(run: Run, *, place: str, yes: bool, abandon_files: bool) -> None:
     """Let other metalakes use a place that a catalog left.
 
-    It is refused while files are there: whoever makes a catalog there could read them. With
-    --abandon-files it is freed all the same, and they stay.
+    It is refused while files are there: the next catalog there could read them. With
+    --abandon-files it is freed all the same, and they stay. While a table or view holds a location
+    there or above, or is being purged, it is refused in any case.
     """
     wanted = normalize(place)
     flag = " --abandon-files" if abandon_files else ""
@@ -69,6 +71,7 @@ def free(run: Run, *, place: str, yes: bool, abandon_files: bool) -> None:
                 why="no catalog left it",
                 fix="`headgate location list` shows the places that are kept",
             )
+        await check_unheld(kernel, wanted)
         if not abandon_files:
             await _check_empty(run, wanted)
         await free_places(kernel, found)
