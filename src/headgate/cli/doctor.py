@@ -20,7 +20,8 @@ from headgate.cli.purge_findings import found_of_jobs, found_of_purger
 from headgate.cli.serve import check_settings
 from headgate.cli.suggestions import for_same_store
 from headgate.cli.version import versions
-from headgate.errors import ClockRefused, HeadgateError, StoreNotFound
+from headgate.errors import BadSetting, ClockRefused, HeadgateError, StoreNotFound
+from headgate.first_start import check_first_start
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import REALMS_KEY, RealmState
 from headgate.model.locations import normalize, scheme_of
@@ -138,7 +139,7 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
     try:
         file = database_file(settings)
         if file is not None and not is_there(file):
-            yield _new_database(file)
+            yield await _new_database(settings, file)
             return
         clock = await _clock(settings)
         async with open_kernel(settings, writable=False) as kernel:
@@ -155,8 +156,9 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding("database", ok=False, text=f"{place}: {error}")
 
 
-def _new_database(file: Path) -> Finding:
+async def _new_database(settings: Settings, file: Path) -> Finding:
     """What would become of a file that is not there: it is not made here."""
+    await check_first_start(settings)
     folder = existing(file.parent)
     if is_writable(folder):
         text = f"{file} is not there; `headgate serve` makes it, and {folder} can be written"
@@ -191,7 +193,7 @@ async def _storage(settings: Settings, kernel: Kernel) -> AsyncIterator[Finding]
     gateway = StorageGateway(storage_options(settings), kernel.clock)
     realms = [one for one in await kernel.realms.list() if one.state is RealmState.ACTIVE]
     if not realms:
-        yield Finding("storage", ok=True, text="the store is empty; `headgate serve` fills it")
+        yield await _empty_store(settings, kernel)
     for realm in realms:
         for catalog in await list_catalogs(kernel, realm.name):
             for location in catalog.locations:
@@ -201,6 +203,15 @@ async def _storage(settings: Settings, kernel: Kernel) -> AsyncIterator[Finding]
                 text = f"catalog {realm.name}.{catalog.name}: {location} "
                 text += refusal or "can be written, read and deleted"
                 yield Finding("storage", not refusal, text)
+
+
+async def _empty_store(settings: Settings, kernel: Kernel) -> Finding:
+    """What `headgate serve` does with a store without metalakes that are in use."""
+    try:
+        await check_first_start(settings, kernel)
+    except BadSetting as error:
+        return Finding("storage", ok=False, text=str(error))
+    return Finding("storage", ok=True, text="the store is empty; `headgate serve` fills it")
 
 
 def _own_files(settings: Settings, location: str) -> str:

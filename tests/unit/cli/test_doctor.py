@@ -351,3 +351,29 @@ def test_a_purger_that_cannot_be_loaded_is_found(capsys: Capture, tmp_path: Path
 
     assert failures(found) == {"settings"}
     assert "purger 'nobody:Knows' cannot be used" in found["settings"][0][1]
+
+
+@pytest.mark.parametrize("database", ["absent", "new"])
+def test_a_lost_database_beside_a_full_warehouse_is_found(
+    capsys: Capture, tmp_path: Path, database: str
+) -> None:
+    """A server would not start with it, whether the file is there or not."""
+
+    async def make() -> None:
+        async with open_kernel(load(flags={"data": str(tmp_path)})):
+            pass
+
+    if database == "new":
+        asyncio.run(make())
+    metadata = tmp_path / "warehouse" / "a" / "t" / "metadata"
+    metadata.mkdir(parents=True)
+    (metadata / "00000-x.metadata.json").touch()
+    before = sorted(tmp_path.glob("headgate.db"))
+    found = looked(capsys, tmp_path, healthy=False)
+    accepted = looked(capsys, tmp_path, "--set", "bootstrap.accept-tables=true")
+
+    subject = "database" if database == "absent" else "storage"
+    assert failures(found) == {subject}
+    assert "Restore the database from its backup" in found[subject][-1][1]
+    assert failures(accepted) == set()
+    assert sorted(tmp_path.glob("headgate.db")) == before
