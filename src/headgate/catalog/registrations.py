@@ -42,7 +42,7 @@ async def _check_place(
     """Refuse a file where the caller may let no table or view of this schema lie."""
     held = before.entity.reserved if before else ()
     if any(is_within(file, location) for location in held):
-        opened.check_allowed([file])
+        opened.check_allowed([file], lake.options.can_be_allowed)
         return
     holding = before.holding if before else None
     await check_locations(lake, opened, namespace, (file,), holding)
