@@ -315,7 +315,7 @@ class Openings:
             raise BadSetting(
                 f"Catalog {opened.call.catalog} cannot be served with the separator {own!r}",
                 why=f"it was made nested with {checked!r}, and {error.why}",
-                fix=f"Start the server with schema.separator={checked}, or rename these schemas",
+                fix=f"Start the server with schema.separator={checked!r}, or rename these schemas",
             ) from error
 
     def _keys(self, realm: str, catalog: int) -> tuple[PointerKey, ...]:

@@ -11,7 +11,7 @@ import click
 
 from headgate.authentication import shared_names
 from headgate.catalog.catalogs import list_catalogs
-from headgate.cli.access import access_in_words, access_warnings, unknown_admins
+from headgate.cli.access import access_in_words, access_warnings, unchecked_users, unknown_admins
 from headgate.cli.finding import Finding
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, to_json
@@ -147,6 +147,8 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
             yield clock
             if unknown := await unknown_admins(settings, kernel):
                 yield Finding("users", ok=True, text=unknown, warns=True)
+            if unchecked := await unchecked_users(settings, kernel):
+                yield Finding("access", ok=True, text=unchecked, warns=True)
             yield await found_of_jobs(kernel)
             async for finding in _storage(settings, kernel):
                 yield finding

@@ -70,6 +70,15 @@ def is_apart(settings: Settings, location: str) -> bool:
     return own_file_at(settings, location) is None
 
 
+def holds_file(location: str, path: Path) -> bool:
+    """Whether a local location holds a file, by its name or by where symbolic links lead."""
+    if scheme_of(location) != "file":
+        return False
+    named = normalize(location)
+    places = {named, _real(Path(named.removeprefix("file://")))}
+    return any(overlaps(own, place) for own in {_named(path), _real(path)} for place in places)
+
+
 def _example(settings: Settings, location: str) -> str:
     """A folder that could be chosen instead, in words; empty if none was found."""
     for folder in (normalize(location), _named(settings[DATA])):

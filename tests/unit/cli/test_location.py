@@ -197,3 +197,17 @@ def test_a_location_that_never_had_a_table_is_not_kept(
 
     assert json.loads(capsys.readouterr().out) == []
     assert create(tenants, places[1]) == 0
+
+
+def test_commands_that_are_suggested_are_about_the_same_store(
+    store: list[str], place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Below the list, and where there is no terminal to confirm at."""
+    options = " ".join(store)
+    assert run(["location", "list", *store]) == 0
+    shown = capsys.readouterr().out
+    assert run(["location", "free", place, *store]) == 2
+    refused = capsys.readouterr().err
+
+    assert f"`headgate location free LOCATION {options}`" in shown
+    assert f"`headgate location free {place} --yes {options}`" in refused
