@@ -26,9 +26,9 @@ from headgate.catalog.linked_places import check_links
 from headgate.catalog.polling import Validation, per_request
 from headgate.catalog.reports import Reports
 from headgate.catalog.separator_changes import check_separator_fits, settle_separator
-from headgate.catalog.used_warehouses import check_unused
 from headgate.clock import SystemClock
 from headgate.extension_settings import event_bus
+from headgate.first_start import check_first_start
 from headgate.http.audit_log import AuditLog
 from headgate.http.cache_measures import cache_samples
 from headgate.http.front import Front
@@ -72,7 +72,6 @@ from headgate.settings.authorization import AUTHORIZATION_ENABLED
 from headgate.settings.catalogs import (
     ANSWERS_CACHE_BYTES,
     BOOTSTRAP,
-    BOOTSTRAP_ACCEPT_TABLES,
     BOOTSTRAP_CATALOG,
     BOOTSTRAP_METALAKE,
     SCHEMA_SEPARATOR,
@@ -80,8 +79,6 @@ from headgate.settings.catalogs import (
 from headgate.settings.own_files import check_apart
 from headgate.settings.server import HTTP_PUBLIC_URL, READ_ONLY
 from headgate.settings.setting import Settings
-from headgate.settings.store import BACKEND
-from headgate.storage.files import StorageFiles
 from headgate.storage.gateway import StorageGateway
 from headgate.storage.worker_files import WorkerFiles
 from headgate.wiring import chance, database_file, entropy, server_name, serving_kernel
@@ -102,6 +99,7 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
 
     @asynccontextmanager
     async def opening() -> AsyncIterator[Sequence[Surface]]:
+        await check_first_start(settings)
         async with AsyncExitStack() as stack:
             kernel = await stack.enter_async_context(
                 serving_kernel(settings, clock, writable=not settings[READ_ONLY])
@@ -140,11 +138,7 @@ def load_application(settings: Settings, shared: Path | None) -> Front:
 async def _bootstrap(settings: Settings, kernel: Kernel) -> None:
     """Give a fresh store its first catalog, if its files can lie where they are to."""
     metalake, first = settings[BOOTSTRAP_METALAKE], bootstrap_catalog(settings)
-    is_passing = settings[BACKEND] == "memory:"  # each of its stores is new
-    if not is_passing and not settings[BOOTSTRAP_ACCEPT_TABLES]:
-        for place in {first.warehouse, catalog_places(settings).root}:
-            files = StorageFiles(storage_options(settings), (place,), clock=kernel.clock)
-            await check_unused(kernel, files, place)
+    await check_first_start(settings, kernel)
 
     async def check() -> None:
         check_writable(first.warehouse)

@@ -239,7 +239,8 @@ def log_key(settings: Settings, *, create: bool = True) -> SigningLogKey:
         raise _unusable(
             MASTER_KEY,
             "this store has no master key, and a new one would not be the one that signed",
-            f"Restore keys/master.key in the data directory, or set {MASTER_KEY.name}",
+            f"Restore keys/master.key in the data directory, or set {MASTER_KEY.name}; to check "
+            "what another store signed, give the key that signed it with --public-key",
         )
     return SigningLogKey(master_key(settings))
 

@@ -4,6 +4,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -32,7 +33,7 @@ from headgate.settings import (
     store,
 )
 from headgate.settings.key_files import KEYS_FOLDER, check_private
-from headgate.settings.own_files import check_apart
+from headgate.settings.own_files import check_apart, is_apart
 from headgate.settings.setting import Settings
 from headgate.storage.options import AzureOptions, Delegation, GcsOptions, S3Options, StorageOptions
 from headgate.storage.s3_keys import check_keys
@@ -86,6 +87,7 @@ def lake_options(settings: Settings) -> LakeOptions:
         governance=governance,
         metadata_cache_bytes=settings[catalogs.METADATA_CACHE_BYTES],
         verify_metadata_files=settings[storage.VERIFY_METADATA_FILE] == "always",
+        can_be_allowed=partial(is_apart, settings),
     )
 
 

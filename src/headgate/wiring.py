@@ -167,6 +167,12 @@ def _sqlite_url(url: str, settings: Settings, *, create: bool, writable: bool) -
 
 
 def _sqlite(path: Path, settings: Settings, *, create: bool) -> Backend:
+    if path.parent.is_file():
+        raise BadSetting(
+            f"there can be no store in {path.parent.absolute()}",
+            why="it is a file",
+            fix="Name a directory with --data, or a file in one with --backend",
+        )
     if not create and not is_there(path):
         raise StoreNotFound(
             "there is no store",

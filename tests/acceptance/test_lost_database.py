@@ -56,8 +56,8 @@ def test_a_lost_database_beside_a_full_warehouse_is_one_line_and_exit_code_2(
         assert "its database is new, but there are files in its warehouse" in done.stderr
         assert location.rpartition("/")[2] in done.stderr
         assert "Restore the database from its backup" in done.stderr
+        assert list((tmp_path / "data").glob("headgate.db*")) == []
 
-    lose_database(tmp_path)
     shutil.copy(backup, tmp_path / "data" / "headgate.db")
     with HeadgateServer(tmp_path) as server:
         table = f"{server.iceberg_url}/v1/main/namespaces/a/tables/t"

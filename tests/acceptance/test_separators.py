@@ -61,7 +61,7 @@ def test_the_separator_is_changed_by_the_first_server_after_all_were_stopped(
         assert httpx.get(f"{spaces}/a%7Cb").status_code == 200
         done = headgate("catalog", "create", "x", "--data", data)
         assert done.returncode == 2
-        assert "Set schema.separator=|" in done.stderr
+        assert "Set schema.separator='|'" in done.stderr
         assert headgate("catalog", "create", "x", "--data", data, *BAR).returncode == 0
 
 

@@ -60,7 +60,8 @@ async def add_catalog(
     while made is None:
         made = await _try_to_add(kernel, realm, call, new, owner)
     try:
-        await check_elsewhere(kernel, realm.id, places, is_empty)  # one may have come meanwhile
+        # One may have come meanwhile.
+        await check_elsewhere(kernel, realm.id, places, is_empty, (), id)
     except LocationTaken:
         with suppress(Conflict):  # somebody uses it already: neither purges what both have
             await remove_catalog(kernel, realm, call, made)

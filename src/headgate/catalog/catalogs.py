@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -12,7 +12,7 @@ from headgate.catalog.calls import OPERATOR, Call, Caller, CatalogName
 from headgate.catalog.catalog_commits import absent, add_catalog, has_files, remove_catalog
 from headgate.catalog.dropped_catalogs import dropped_catalogs
 from headgate.catalog.entities import CatalogEntity
-from headgate.catalog.left_places import IsEmpty, keep_places, nobody_looks
+from headgate.catalog.left_places import IsEmpty, keep_places, keep_used_places, nobody_looks
 from headgate.catalog.naming import CATALOGS, ROOT, Names
 from headgate.catalog.nesting import SEPARATOR, check_flat, check_nesting
 from headgate.catalog.openings import content_of
@@ -20,6 +20,7 @@ from headgate.catalog.stored_names import CATALOG_POINTER, NAMES
 from headgate.catalog.territories import (
     HAVE_CATALOGS,
     check_elsewhere,
+    check_removable,
     places_of,
 )
 from headgate.errors import (
@@ -35,6 +36,16 @@ from headgate.kernel.realms import Realm, RealmState
 from headgate.kernel.records import PointerKey
 
 logger = logging.getLogger(__name__)
+
+
+class LocationTerms(NamedTuple):
+    """How a change of a catalog's locations looks into storage, and what it may remove."""
+
+    is_empty: IsEmpty = nobody_looks
+    has_no_file: IsEmpty = nobody_looks
+    """The same, but a folder that is not there has no file."""
+    leave_tables: bool = False
+    """Whether a location is removed although tables or views lie there."""
 
 
 async def create_catalog(
@@ -139,26 +150,30 @@ async def alter_catalog(
     separator: str,
     *,
     by: str = OPERATOR,
-    is_empty: IsEmpty = nobody_looks,
+    terms: LocationTerms | None = None,
 ) -> CatalogEntity:
     """Change fields of a catalog, unless names or other catalogs are in the way.
 
-    These are looked at once more after the change: then no more can come.
+    These are looked at once more after the change: then no more can come. A location in which
+    tables or views lie is only removed with `leave_tables`.
     """
+    terms = terms or LocationTerms()
     before, call = await find_catalog(kernel, name), Call(name, Caller(by))
     had, realm = places_of(before), await kernel.realms.get(name.metalake)
 
     async def check(new: CatalogEntity) -> None:
         if "allowed_locations" in changes:
             added = tuple(place for place in places_of(new) if place not in had)
-            await check_elsewhere(kernel, realm.id, added, is_empty)
+            await check_elsewhere(kernel, realm.id, added, terms.is_empty, (), new.id)
+            if not terms.leave_tables:
+                await check_removable(kernel, realm, lost, places_of(new), new.id)
         if "nested" in changes:
             await _check_nested(kernel, name, realm, new, separator)
 
     wanted = _applied(before, changes, separator)
-    await check(wanted)
     lost = [place for place in had if place not in places_of(wanted)]
-    await keep_places(kernel, realm, before, lost, by)
+    await check(wanted)
+    await keep_used_places(kernel, realm, before, lost, by, terms.has_no_file)
     changed = await change_catalog(kernel, call, lambda now: _applied(now, changes, separator))
     try:
         await check(changed)

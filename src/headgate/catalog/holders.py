@@ -1,5 +1,6 @@
 """Who has a location that another one wants, by name."""
 
+from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from headgate.access.rules import LOAD_TABLE, LOAD_VIEW
@@ -40,10 +41,19 @@ def name_of(index: Readable, id: int) -> str:
 
 def path_to(index: Readable, id: int) -> tuple[str, ...]:
     """The same, one by one from the outermost."""
+    return next(iter(paths_to(index, [id])), ())
+
+
+def paths_to(index: Readable, ids: Iterable[int]) -> list[tuple[str, ...]]:
+    """The same for several entities; those that were not found are left out."""
     found: dict[int, tuple[int, str]] = {}
     for key, value in islice(index.scan(b"", None), NAMES_LOOKED_AT_MAX):
         parent, name = int.from_bytes(key[:_ID_BYTES], "big"), key[_ID_BYTES + 1 :].decode()
         found[decode_entry(value).id] = parent, name
+    return [path for path in (_path(found, id) for id in ids) if path]
+
+
+def _path(found: Mapping[int, tuple[int, str]], id: int) -> tuple[str, ...]:
     levels: list[str] = []
     while id in found:
         id, name = found[id]

@@ -34,6 +34,9 @@ class LakeOptions(msgspec.Struct, frozen=True):
     metadata_cache_bytes: int = 64 << 20
     verify_metadata_files: bool = False
     """Look for the metadata file at each load even where that takes a round trip."""
+    can_be_allowed: Callable[[str], bool] = bool
+    """Whether an operator could allow a catalog this location; where the server's own files lie
+    none can."""
 
 
 class Lake:

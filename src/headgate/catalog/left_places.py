@@ -16,6 +16,7 @@ from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.naming import Names, Readable, place_of
 from headgate.catalog.openings import content_of
 from headgate.catalog.ports import Storage
+from headgate.catalog.reservations import all_at
 from headgate.catalog.stored_names import CATALOG_POINTER, IDS, LEFT, LOCATIONS, NAMES
 from headgate.errors import HeadgateError, LocationTaken
 from headgate.kernel.draft import Draft
@@ -97,6 +98,30 @@ async def keep_places(
             index.put(_key(record), msgspec.msgpack.encode(record))
 
     await kernel.committer.commit(REALMS_KEY, attempt)
+
+
+async def keep_used_places(
+    kernel: Kernel,
+    realm: Realm,
+    catalog: CatalogEntity,
+    places: Iterable[str],
+    by: str,
+    has_no_file: IsEmpty,
+) -> None:
+    """The same for locations that a catalog loses and that hold or held a table or view.
+
+    One that no entry of the index overlaps, and in which no file is found, was not used: a folder
+    that is not there has no file.
+    """
+    [value] = await kernel.pointers.read([PointerKey(realm.id, head_pointer(catalog.id))])
+    head = await open_head(kernel.store, realm.id, value)
+    used = [
+        place
+        for place in places
+        if await look(head.index(LOCATIONS), partial(_is_entered, place=place))
+        or not await has_no_file(place)
+    ]
+    await keep_places(kernel, realm, catalog, used, by)
 
 
 async def keep_places_of(kernel: Kernel, realm: Realm, id: int, by: str) -> None:
@@ -188,6 +213,10 @@ def _overlapping(index: Readable, place: str) -> list[_Found]:
 
 def _found(entries: Iterable[tuple[bytes, bytes]]) -> list[_Found]:
     return [_Found(key, _decoder.decode(value)) for key, value in entries]
+
+
+def _is_entered(index: Readable, place: str) -> bool:
+    return next(all_at(index, place), None) is not None
 
 
 async def _was_used(kernel: Kernel, realm: str, id: int) -> bool:

@@ -6,7 +6,7 @@ long as the heads are the same: then the read is all that a request costs the da
 
 import shlex
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple, TypeVar
 
 from headgate.access.auditing import Unrecorded
@@ -145,14 +145,21 @@ class Opened(NamedTuple):
         """Where files of this catalog may lie."""
         return self.catalog.locations
 
-    def check_allowed(self, locations: Iterable[str]) -> None:
-        """Refuse locations where files of this catalog may not lie."""
+    def check_allowed(
+        self, locations: Iterable[str], can_be_allowed: Callable[[str], bool]
+    ) -> None:
+        """Refuse locations where files of this catalog may not lie, and say how to allow those
+        that can be."""
         for location in locations:
-            check_allowed(location, self.allowed_locations, self._allowing(location))
+            allowing = partial(self._allowing, location, can_be_allowed)
+            check_allowed(location, self.allowed_locations, allowing)
 
-    def _allowing(self, location: str) -> str:
-        """The command that allows a location; `set` replaces what was allowed before."""
+    def _allowing(self, location: str, can_be_allowed: Callable[[str], bool]) -> str:
+        """The command that allows a location, empty if it would be refused; `set` replaces what was
+        allowed before."""
         folder = location.partition("/metadata/")[0]
+        if not can_be_allowed(folder):
+            return ""
         allowed = ",".join((*self.catalog.allowed_locations, folder))
         metalake, catalog = self.call.catalog
         words = ("headgate", "catalog", "set", catalog, f"allowed-locations={allowed}")
@@ -311,7 +318,7 @@ class Openings:
             raise BadSetting(
                 f"Catalog {opened.call.catalog} cannot be served with the separator {own!r}",
                 why=f"it was made nested with {checked!r}, and {error.why}",
-                fix=f"Start the server with schema.separator={checked}, or rename these schemas",
+                fix=f"Start the server with schema.separator={checked!r}, or rename these schemas",
             ) from error
 
     def _keys(self, realm: str, catalog: int) -> tuple[PointerKey, ...]:

@@ -54,13 +54,14 @@ async def check_locations(
     index = opened.head.index(LOCATIONS)
     new = await look(index, lambda tree: not_staged(tree, added, claimant))
     await _check_in_schema(opened, levels, added, new)
-    opened.check_allowed(wanted)
+    opened.check_allowed(wanted, lake.options.can_be_allowed)
     with never_retried(held):
-        await look(index, lambda tree: check_vacant(tree, added, claimant))
+        # First: to drop the tables in the folder of a namespace would not help.
         await opened.look(lambda names: check_default(names, opened.catalog.warehouse, new))
         if added and opened.catalog.warehouse:
             folders = (await with_folders(lake, opened)).index(FOLDERS)
             await look(folders, lambda tree: check_chosen(tree, new))
+        await look(index, lambda tree: check_vacant(tree, added, claimant))
 
 
 async def check_for_schema(opened: Opened, levels: Levels, location: str) -> None:

@@ -183,7 +183,7 @@ def others_at(index: Readable, location: str, claimant: Claimant) -> Iterator[tu
     out for one above or below are good until it expires.
     """
     place, elsewhere = index_key(location), claimant._replace(principal=None)
-    for key, value in _all_at(index, location):
+    for key, value in all_at(index, location):
         if is_in_the_way(value, claimant if key == place else elsewhere):
             yield key, value
 
@@ -208,7 +208,7 @@ def _clear(draft: Draft, wanted: list[str], claimant: Claimant) -> list[Staged]:
     ended: list[Staged] = []
     for location in wanted:
         held = {key for key, _ in others_at(index, location, claimant)}
-        for key, value in list(_all_at(index, location)):
+        for key, value in list(all_at(index, location)):
             waiting = staged_at(value)
             if waiting is not None and key not in held:
                 end_staged(draft, value)
@@ -217,7 +217,7 @@ def _clear(draft: Draft, wanted: list[str], claimant: Claimant) -> list[Staged]:
     return ended
 
 
-def _all_at(index: Readable, location: str) -> Iterator[tuple[bytes, bytes]]:
+def all_at(index: Readable, location: str) -> Iterator[tuple[bytes, bytes]]:
     """Everything that is held above, at and below a location."""
     yield from _at(index, ancestors(location))
     yield from index.scan(*index_range(location))

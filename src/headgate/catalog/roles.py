@@ -185,7 +185,11 @@ async def resolve(
     for one, (_, terms) in zip(found, wanted, strict=True):
         check_bindable(one, terms)
         if not one.id:
-            raise missing(f"Securable object does not exist: {one.text[:200]}")
+            raise missing(
+                f"Securable object does not exist: {one.text[:200]}",
+                fix="Check its full name and its type: a table or view is named with its catalog "
+                "and schemas, such as CATALOG.SCHEMA.TABLE",
+            )
         if one.id in resolved:
             raise BadRequest(
                 f"Invalid securable objects: {one.text[:200]}",

@@ -4,7 +4,7 @@ likely, and a new one in its place would hide that from all clients.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol
 
 from headgate.errors import BadSetting, HeadgateError
@@ -25,12 +25,21 @@ class Listing(Protocol):
 
 
 async def check_unused(kernel: Kernel, files: Listing, warehouse: str) -> None:
-    """Refuse a warehouse with tables if the store is new; a store that has metalakes is not.
+    """Refuse a warehouse with tables if the store is new; a store that has metalakes is not."""
+
+    async def is_new() -> bool:
+        return not await kernel.realms.list()
+
+    await check_new(is_new, files, warehouse)
+
+
+async def check_new(is_new: Callable[[], Awaitable[bool]], files: Listing, warehouse: str) -> None:
+    """The same for a store that need not be opened.
 
     The look is bounded: it finds the first metadata file, not all of them. A storage that cannot be
     listed is taken for empty, as without a look.
     """
-    if await kernel.realms.list():
+    if not await is_new():
         return
     try:
         async with asyncio.timeout(WAREHOUSE_LOOK_SECONDS):
@@ -38,7 +47,7 @@ async def check_unused(kernel: Kernel, files: Listing, warehouse: str) -> None:
     except (HeadgateError, TimeoutError) as error:
         logger.warning("%s is not looked at for tables of another store: %s", warehouse, error)
         return
-    if found is None or await kernel.realms.list():  # of another node that was faster
+    if found is None or not await is_new():  # of another node that was faster
         return
     raise BadSetting(
         "the store cannot begin anew",

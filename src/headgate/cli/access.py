@@ -3,8 +3,14 @@
 from collections.abc import Iterator
 
 from headgate.authentication import BASIC, OIDC, SIMPLE, TOKEN, methods_of
+from headgate.catalog.guards import PRINCIPAL_ROLES
 from headgate.catalog.identity_users import list_users
+from headgate.catalog.naming import ROLES, ROOT, Names
+from headgate.catalog.stored_names import NAMES
+from headgate.catalog.territories import HAVE_CATALOGS
+from headgate.kernel.index import look, open_head
 from headgate.kernel.kernel import Kernel
+from headgate.kernel.records import PointerKey
 from headgate.server_settings import guard_options
 from headgate.settings.authorization import AUTHORIZATION_ENABLED, SERVICE_ADMINS
 from headgate.settings.setting import Settings
@@ -53,3 +59,28 @@ async def unknown_admins(settings: Settings, kernel: Kernel) -> str:
         f"{', '.join(missing)} cannot come in: {SERVICE_ADMINS.name} names them, and there are no "
         f"such users, or they are disabled; `headgate user create {missing[0]}` makes one"
     )
+
+
+async def unchecked_users(settings: Settings, kernel: Kernel) -> str:
+    """What to say of a store with users or roles whose privileges are not checked; else empty."""
+    if settings[AUTHORIZATION_ENABLED]:
+        return ""
+    if not (await list_users(kernel) or await _has_roles(kernel)):
+        return ""
+    return (
+        "users or roles exist, and privileges are not checked with these settings: start with "
+        f"--set {AUTHORIZATION_ENABLED.name}=true, or give the settings of the server with --config"
+    )
+
+
+async def _has_roles(kernel: Kernel) -> bool:
+    realms = [one for one in await kernel.realms.list() if one.state in HAVE_CATALOGS]
+    values = await kernel.pointers.read([PointerKey(one.id, PRINCIPAL_ROLES) for one in realms])
+    for realm, value in zip(realms, values, strict=True):
+        head = await open_head(kernel.store, realm.id, value)
+        found = await look(
+            head.index(NAMES), lambda tree: next(iter(Names(tree).below(ROOT, ROLES)), None)
+        )
+        if found is not None:
+            return True
+    return False

@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -12,7 +13,7 @@ from headgate.authentication import methods_of
 from headgate.background import purges_elsewhere
 from headgate.catalog.calls import CatalogName
 from headgate.catalog.catalogs import find_catalog
-from headgate.cli.access import access_in_words
+from headgate.cli.access import access_in_words, unchecked_users
 from headgate.cli.output import printable, to_json
 from headgate.cli.purge_findings import others
 from headgate.cli.snippets import snippets
@@ -105,6 +106,19 @@ def unused_warehouse(settings: Settings, tables: str) -> str:
     )
 
 
+def unchecked_access(settings: Settings) -> str:
+    """What to say of users and roles in the store whose privileges are not checked; else empty."""
+    return "" if is_in_memory(settings) else _aside(_unchecked(settings))
+
+
+async def _unchecked(settings: Settings) -> str:
+    try:
+        async with open_kernel(settings, writable=False) as kernel:
+            return await unchecked_users(settings, kernel)
+    except HeadgateError:
+        return ""  # the server runs; what is wrong it will say itself
+
+
 def is_in_memory(settings: Settings) -> bool:
     """Nobody but the process that made the store can see it."""
     return settings[BACKEND] == "memory:"
@@ -114,8 +128,12 @@ def _tables(settings: Settings) -> str:
     """As the store says, which may be older than the settings."""
     if is_in_memory(settings):
         return bootstrap_catalog(settings).warehouse
+    return _aside(_warehouse(settings))
+
+
+def _aside(work: Coroutine[Any, Any, str]) -> str:
     with ThreadPoolExecutor(1) as aside:  # the server's own loop runs in this thread
-        return aside.submit(asyncio.run, _warehouse(settings)).result()
+        return aside.submit(asyncio.run, work).result()
 
 
 async def _warehouse(settings: Settings) -> str:

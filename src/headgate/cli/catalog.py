@@ -1,12 +1,14 @@
 """`headgate catalog`: the catalogs of a metalake."""
 
 import shlex
+from functools import partial
 
 import click
 import msgspec
 
 from headgate.catalog.calls import OPERATOR, CatalogName
 from headgate.catalog.catalogs import (
+    LocationTerms,
     alter_catalog,
     create_catalog,
     delete_catalog,
@@ -21,7 +23,7 @@ from headgate.cli.confirmation import confirm, yes_option
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
-from headgate.errors import BadRequest
+from headgate.errors import BadRequest, HeadgateError
 from headgate.kernel.kernel import Kernel
 from headgate.model.locations import normalize
 from headgate.model.physical import path_segment
@@ -29,6 +31,7 @@ from headgate.model.separators import Governance, check_separator
 from headgate.server_settings import catalog_places, real_location, storage_options
 from headgate.settings.catalogs import BOOTSTRAP_METALAKE, SCHEMA_GOVERNANCE, SCHEMA_SEPARATOR
 from headgate.settings.own_files import check_apart
+from headgate.storage.files import StorageFiles
 from headgate.storage.gateway import StorageGateway
 
 FIELDS = ("nested", "comment", "allowed-locations")
@@ -158,9 +161,16 @@ def create(  # noqa: PLR0913  one argument for each option
 @click.argument("name")
 @click.argument("changes", nargs=-1, required=True, metavar="KEY=VALUE...")
 @metalake_option
+@click.option(
+    "--yes", is_flag=True, help="Remove allowed locations although tables or views lie there."
+)
 @shared
-def set_(run: Run, *, name: str, changes: tuple[str, ...], metalake: str | None) -> None:
-    """Change a catalog: nested=true|false, comment=TEXT, allowed-locations=URL,URL."""
+def set_(run: Run, *, name: str, changes: tuple[str, ...], metalake: str | None, yes: bool) -> None:
+    """Change a catalog: nested=true|false, comment=TEXT, allowed-locations=URL,URL.
+
+    The list of allowed locations is replaced. One in which tables or views lie is removed only with
+    --yes: they stay there, cannot be written until it is allowed again, and keep it from others.
+    """
     fields = dict(map(_change, changes))
     where = CatalogName(metalake or run.settings[BOOTSTRAP_METALAKE], name)
     separator = run.settings[SCHEMA_SEPARATOR]
@@ -172,14 +182,25 @@ def set_(run: Run, *, name: str, changes: tuple[str, ...], metalake: str | None)
             for location in new.allowed_locations:
                 check_apart(run.settings, location)
             await check_links(kernel, where.metalake, new, real_location)
-        is_empty = _looking(run, kernel)
-        return await alter_catalog(kernel, where, fields, separator, is_empty=is_empty)
+        looks = _looking(run, kernel), partial(_has_no_file, run)
+        terms = LocationTerms(*looks, leave_tables=yes)
+        return await alter_catalog(kernel, where, fields, separator, terms=terms)
 
     _answer(run, with_kernel(run, change, writable=True, names=True), "changed")
 
 
 def _looking(run: Run, kernel: Kernel) -> IsEmpty:
     return looking_into(StorageGateway(storage_options(run.settings), kernel.clock))
+
+
+async def _has_no_file(run: Run, location: str) -> bool:
+    """Whether no file is found at a location; False if its storage does not say so."""
+    try:
+        async for _ in StorageFiles(storage_options(run.settings), [location]).list(location):
+            return False
+    except HeadgateError:
+        return False
+    return True
 
 
 def described(one: CatalogEntity) -> dict[str, object]:

@@ -11,7 +11,7 @@ import click
 
 from headgate.authentication import shared_names
 from headgate.catalog.catalogs import list_catalogs
-from headgate.cli.access import access_in_words, access_warnings, unknown_admins
+from headgate.cli.access import access_in_words, access_warnings, unchecked_users, unknown_admins
 from headgate.cli.finding import Finding
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, to_json
@@ -20,7 +20,8 @@ from headgate.cli.purge_findings import found_of_jobs, found_of_purger
 from headgate.cli.serve import check_settings
 from headgate.cli.suggestions import for_same_store
 from headgate.cli.version import versions
-from headgate.errors import ClockRefused, HeadgateError, StoreNotFound
+from headgate.errors import BadSetting, ClockRefused, HeadgateError, StoreNotFound
+from headgate.first_start import check_first_start
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import REALMS_KEY, RealmState
 from headgate.model.locations import normalize, scheme_of
@@ -138,7 +139,7 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
     try:
         file = database_file(settings)
         if file is not None and not is_there(file):
-            yield _new_database(file)
+            yield await _new_database(settings, file)
             return
         clock = await _clock(settings)
         async with open_kernel(settings, writable=False) as kernel:
@@ -148,6 +149,8 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
                 yield Finding("clock", ok=True, text=ahead, warns=True)
             if unknown := await unknown_admins(settings, kernel):
                 yield Finding("users", ok=True, text=unknown, warns=True)
+            if unchecked := await unchecked_users(settings, kernel):
+                yield Finding("access", ok=True, text=unchecked, warns=True)
             yield await found_of_jobs(kernel)
             async for finding in _storage(settings, kernel):
                 yield finding
@@ -157,8 +160,9 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding("database", ok=False, text=f"{place}: {error}")
 
 
-def _new_database(file: Path) -> Finding:
+async def _new_database(settings: Settings, file: Path) -> Finding:
     """What would become of a file that is not there: it is not made here."""
+    await check_first_start(settings)
     folder = existing(file.parent)
     if is_writable(folder):
         text = f"{file} is not there; `headgate serve` makes it, and {folder} can be written"
@@ -204,7 +208,7 @@ async def _storage(settings: Settings, kernel: Kernel) -> AsyncIterator[Finding]
     gateway = StorageGateway(storage_options(settings), kernel.clock)
     realms = [one for one in await kernel.realms.list() if one.state is RealmState.ACTIVE]
     if not realms:
-        yield Finding("storage", ok=True, text="the store is empty; `headgate serve` fills it")
+        yield await _empty_store(settings, kernel)
     for realm in realms:
         for catalog in await list_catalogs(kernel, realm.name):
             for location in catalog.locations:
@@ -214,6 +218,15 @@ async def _storage(settings: Settings, kernel: Kernel) -> AsyncIterator[Finding]
                 text = f"catalog {realm.name}.{catalog.name}: {location} "
                 text += refusal or "can be written, read and deleted"
                 yield Finding("storage", not refusal, text)
+
+
+async def _empty_store(settings: Settings, kernel: Kernel) -> Finding:
+    """What `headgate serve` does with a store without metalakes that are in use."""
+    try:
+        await check_first_start(settings, kernel)
+    except BadSetting as error:
+        return Finding("storage", ok=False, text=str(error))
+    return Finding("storage", ok=True, text="the store is empty; `headgate serve` fills it")
 
 
 def _own_files(settings: Settings, location: str) -> str:

@@ -89,7 +89,7 @@ def described(one: JobView, now_ms: int) -> Iterator[str]:
         more = one.files_failed - min(len(one.ledger), LEDGER_LINES)
         yield f"failed      and {more:,} more; --json shows those that are kept"
     yield from _listed_files("outside", one.outside, one.files_outside)
-    yield from _listed_files("orphan", one.unreferenced, one.files_unreferenced)
+    yield from _listed_files("unreferenced", one.unreferenced, one.files_unreferenced)
 
 
 def progress(one: JobView, now_ms: int) -> str:
@@ -142,7 +142,8 @@ def _left(one: JobView) -> str:
     if one.files_outside:
         words.append(f"{one.files_outside:,} outside of its own locations")
     if one.files_unreferenced:
-        words.append(f"{one.files_unreferenced:,} in them that nothing refers to")
+        where = "in them" if words else "in its own locations"
+        words.append(f"{one.files_unreferenced:,} {where} that nothing refers to")
     return " and ".join(words)
 
 

@@ -5,10 +5,12 @@ import shlex
 import click
 
 from headgate.catalog.left_places import Left, free_places, left_places
+from headgate.catalog.territories import check_unheld
 from headgate.cli.confirmation import confirm, yes_option
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
+from headgate.cli.suggestions import for_same_store
 from headgate.errors import BadRequest, Conflict
 from headgate.kernel.kernel import Kernel
 from headgate.model.locations import normalize
@@ -19,7 +21,10 @@ from headgate.storage.files import StorageFiles
 @click.group(invoke_without_command=True)
 @click.pass_context
 def location(context: click.Context) -> None:
-    """List and free places where catalogs that are gone may have left files."""
+    """List and free locations that catalogs left and where files may be.
+
+    A catalog leaves its locations when it is dropped, and an allowed location when that is removed.
+    """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -27,7 +32,11 @@ def location(context: click.Context) -> None:
 @location.command("list")
 @shared
 def list_(run: Run) -> None:
-    """List the places that catalogs left. Only their own metalake may use them again."""
+    """List the locations that catalogs left. Only their own metalake may use them again.
+
+    These are locations of catalogs, not those of tables that were dropped without purge from a
+    catalog that is still there.
+    """
     found = with_kernel(run, left_places, writable=False)
     if run.json:
         click.echo(to_json([described(one) for one in found]))
@@ -37,7 +46,8 @@ def list_(run: Run) -> None:
             for one in found
         ]
         click.echo(table(("LOCATION", "CATALOG", "LEFT", "REALM"), rows))
-        click.echo("\n`headgate location free LOCATION` lets other metalakes use one.")
+        hint = "`headgate location free LOCATION` lets other metalakes use one."
+        click.echo(f"\n{for_same_store(hint, run.given)}")
     else:
         click.echo("There are no places that catalogs left.")
 
@@ -50,8 +60,9 @@ def list_(run: Run) -> None:
 def free(run: Run, *, place: str, yes: bool, abandon_files: bool) -> None:
     """Let other metalakes use a place that a catalog left.
 
-    It is refused while files are there: whoever makes a catalog there could read them. With
-    --abandon-files it is freed all the same, and they stay.
+    It is refused while files are there: the next catalog there could read them. With
+    --abandon-files it is freed all the same, and they stay. While a table or view holds a location
+    there or above, or is being purged, it is refused in any case.
     """
     wanted = normalize(place)
     flag = " --abandon-files" if abandon_files else ""
@@ -69,6 +80,7 @@ def free(run: Run, *, place: str, yes: bool, abandon_files: bool) -> None:
                 why="no catalog left it",
                 fix="`headgate location list` shows the places that are kept",
             )
+        await check_unheld(kernel, wanted)
         if not abandon_files:
             await _check_empty(run, wanted)
         await free_places(kernel, found)

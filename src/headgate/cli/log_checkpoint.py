@@ -1,18 +1,23 @@
 """`headgate log checkpoint`: where all logs stand, signed, to be kept elsewhere."""
 
+from functools import partial
 from pathlib import Path
 
 import click
 import msgspec
 
 from headgate.authentication import log_key
+from headgate.catalog.catalogs import check_all_locations
 from headgate.catalog.checkpoint_file import CheckpointFile
 from headgate.catalog.checkpoints import Checkpoint, make_checkpoint
 from headgate.cli.log_verify import realm_id
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
+from headgate.cli.output import printable
 from headgate.cli.summaries import show
+from headgate.errors import BadRequest
 from headgate.kernel.kernel import Kernel
+from headgate.settings.own_files import holds_file
 
 
 class CheckpointSummary(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
@@ -46,6 +51,8 @@ def checkpoint(run: Run, *, out: Path | None, realm: str | None) -> None:
     file = None if out is None else CheckpointFile(out.absolute())
 
     async def work(kernel: Kernel) -> Checkpoint:
+        if file is not None:
+            await check_all_locations(kernel, partial(_check_outside, file.path))
         return await make_checkpoint(kernel, await realm_id(kernel, realm))
 
     made = with_kernel(run, work, writable=False)
@@ -65,3 +72,13 @@ def checkpoint(run: Run, *, out: Path | None, realm: str | None) -> None:
         ),
         json=run.json,
     )
+
+
+def _check_outside(file: Path, location: str) -> None:
+    """Refuse a file among those of tables: what no table refers to is deleted there."""
+    if holds_file(location, file):
+        raise BadRequest(
+            f"checkpoints cannot be written to {printable(str(file))}",
+            why=f"tables of a catalog may lie in {location}",
+            fix="Choose a file outside of the locations of catalogs, best on another machine",
+        )

@@ -15,7 +15,7 @@ from headgate.authentication import believes_everybody, check_authentication, sh
 from headgate.background import job_terms
 from headgate.cli import logs
 from headgate.cli.access import access_warnings
-from headgate.cli.banner import banner, is_in_memory, unused_warehouse
+from headgate.cli.banner import banner, is_in_memory, unchecked_access, unused_warehouse
 from headgate.cli.options import Run, shared
 from headgate.cli.port import with_listener
 from headgate.clock import SystemClock
@@ -99,6 +99,8 @@ def _serve(run: Run, *, temporary: bool) -> None:
             said.announce()
         if unused := unused_warehouse(settings, said.tables):
             logger.warning(unused)
+        if unchecked := unchecked_access(settings):
+            logger.warning(unchecked)
         if shared := shared_names(settings):
             logger.warning(shared)
         for warning in (*access_warnings(settings), *shared_key_files(settings)):

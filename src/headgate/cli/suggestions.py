@@ -8,7 +8,7 @@ from headgate.settings.urls import mask
 
 GIVEN = ("--data", "--backend", "--config")
 _SUGGESTED = re.compile(
-    r"`(headgate (?:catalog|doctor|group|jobs|log|realm|serve|token|user|work)\b[^`]*)`"
+    r"`(headgate (?:catalog|doctor|group|jobs|location|log|realm|serve|token|user|work)\b[^`]*)`"
 )
 
 

@@ -20,7 +20,7 @@ from headgate.catalog.signing_keys import revoke_session
 from headgate.cli.opening import with_kernel
 from headgate.cli.options import Run, shared
 from headgate.cli.output import iso, printable, table, to_json
-from headgate.errors import BadRequest, NotAuthenticated
+from headgate.errors import BadRequest, NotAuthenticated, UserNotFound
 from headgate.http.authentication.own_tokens import SESSION_BYTES, Issued
 from headgate.kernel.kernel import Kernel
 from headgate.limits import TOKEN_SECONDS_MAX
@@ -44,21 +44,23 @@ def token(context: click.Context) -> None:
 @click.option("--expires", metavar="TIME", help="How long it is good: 90m, 12h, 30d.")
 @shared
 def create(run: Run, *, user: str, expires: str | None) -> None:
-    """Create a token for USER, who is kept from now on if it was not."""
+    """Create a token for USER. A user that is not there is created."""
     seconds = None if expires is None else _seconds(expires)
 
-    async def make(kernel: Kernel) -> Issued:
+    async def make(kernel: Kernel) -> tuple[bool, Issued]:
         keys = signing_keys(run.settings, kernel)
         await keys.ensure()
+        is_new = await _is_new(kernel, user)
         client = await vouch_for(kernel, user)
-        return await own_tokens(run.settings, keys, kernel).issue(client, seconds)
+        return is_new, await own_tokens(run.settings, keys, kernel).issue(client, seconds)
 
-    made = with_kernel(run, make, writable=True)
+    is_new, made = with_kernel(run, make, writable=True)
     if run.json:
         about = {"user": user, "token": made.token, "id": made.session, "expires-in": made.seconds}
-        click.echo(to_json(about))
+        click.echo(to_json({**about, "user-is-new": is_new}))
     else:
         click.echo(made.token)
+        _say_new(user, is_new=is_new)
         lasting = f"It is good for {_lasting(made.seconds)}; its id is {made.session}."
         click.echo(lasting, err=True)
 
@@ -139,16 +141,22 @@ def secret(context: click.Context) -> None:
 @click.argument("client")
 @shared
 def create_one(run: Run, client: str) -> None:
-    """Create a secret for CLIENT, which is shown once. The one before stays good."""
+    """Create a secret for CLIENT, which is shown once. The one before stays good.
 
-    async def make(kernel: Kernel) -> NewSecret:
-        return await create_secret(kernel, random_bytes, client)
+    CLIENT is a user; one that is not there is created.
+    """
 
-    made = with_kernel(run, make, writable=True)
+    async def make(kernel: Kernel) -> tuple[bool, NewSecret]:
+        is_new = await _is_new(kernel, client)
+        return is_new, await create_secret(kernel, random_bytes, client)
+
+    is_new, made = with_kernel(run, make, writable=True)
     if run.json:
-        click.echo(to_json({"client-id": client, "client-secret": made.secret, "id": str(made.id)}))
+        about = {"client-id": client, "client-secret": made.secret, "id": str(made.id)}
+        click.echo(to_json({**about, "user-is-new": is_new}))
     else:
         click.echo(made.secret)
+        _say_new(client, is_new=is_new)
         click.echo(f"It is shown this once; its id is {made.id}.", err=True)
 
 
@@ -177,6 +185,20 @@ def revoke_one(run: Run, *, client: str, id: int) -> None:
         click.echo(to_json({"client-id": client, "revoked": str(id)}))
     else:
         click.echo(f"Secret {id} of {printable(client)!r} is revoked.")
+
+
+async def _is_new(kernel: Kernel, name: str) -> bool:
+    """Whether a command for this user is about to create it."""
+    try:
+        await get_user(kernel, name)
+    except UserNotFound:
+        return True
+    return False
+
+
+def _say_new(name: str, *, is_new: bool) -> None:
+    if is_new:
+        click.echo(f"User {printable(name)!r} is new.", err=True)
 
 
 def _seconds(text: str) -> int:

@@ -101,7 +101,7 @@ def _refuse_beside(live: list[NodeLease], separator: str, current: str) -> None:
     raise BadSetting(
         f"the separator {separator!r} cannot be used",
         why=f"{others[0]}{more} uses this store with {current!r}, and all nodes need the same",
-        fix=f"Start this node with schema.separator={current}; or stop all nodes first to change "
+        fix=f"Start this node with schema.separator={current!r}; or stop all nodes first to change "
         f"it (one that was killed counts for {LEASE_MS // 60_000} min)",
     )
 
@@ -110,8 +110,8 @@ def _not_in_force(separator: str, current: str) -> BadSetting:
     return BadSetting(
         f"the separator {separator!r} cannot be used",
         why=f"this store is used with {current!r}, and all that write names in it need the same",
-        fix=f"Set schema.separator={current}; or stop all nodes and start a server with "
-        f"schema.separator={separator}, which changes it if no name contains it",
+        fix=f"Set schema.separator={current!r}; or stop all nodes and start a server with "
+        f"schema.separator={separator!r}, which changes it if no name contains it",
     )
 
 

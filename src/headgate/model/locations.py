@@ -5,7 +5,7 @@ comparing only: two spellings of one place are one text.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -111,11 +111,13 @@ def index_range(location: str) -> tuple[bytes, bytes]:
     return key, key[: -len(_TERMINATOR)] + b"\x01"
 
 
-def check_allowed(location: str, allowed: Sequence[str], allowing: str = "") -> None:
-    """A location lies within one of those that a catalog may use; `allowing` would let it."""
+def check_allowed(location: str, allowed: Sequence[str], allowing: Callable[[], str] = str) -> None:
+    """A location lies within one of those that a catalog may use; `allowing` names the command
+    that would let it, or is empty."""
     place = _chosen_place(location)
     if not any(place_of(prefix).holds(place) for prefix in allowed):
-        choice = f", or allow this one with {allowing}" if allowing else ""
+        command = allowing()
+        choice = f", or allow this one with {command}" if command else ""
         raise Forbidden(
             f"Location is not allowed: {location}",
             why=f"this catalog may use {', '.join(allowed) or 'none'}",

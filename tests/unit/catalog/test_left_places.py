@@ -8,6 +8,7 @@ import pytest
 from headgate.catalog.calls import Call, Caller, CatalogName
 from headgate.catalog.catalog_commits import remove_catalog
 from headgate.catalog.catalogs import (
+    LocationTerms,
     alter_catalog,
     bootstrap,
     create_catalog,
@@ -19,7 +20,7 @@ from headgate.catalog.catalogs import (
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.left_places import free_places, left_places, looking_into
 from headgate.catalog.linked_places import check_links
-from headgate.errors import LocationTaken
+from headgate.errors import Conflict, LocationTaken
 from headgate.purge.draining import Draining
 from tests.unit.catalog.lakes import CATALOG, MAIN, METALAKE, Node, World
 
@@ -148,6 +149,42 @@ async def test_a_location_that_is_no_longer_allowed_is_left_too(node: Node, othe
     with pytest.raises(LocationTaken):
         await take(node, more)
     await alter_catalog(node.kernel, MAIN, {"allowed_locations": (more,)}, ":")
+
+
+@pytest.mark.parametrize("metalake", [THEIRS, METALAKE])
+async def test_a_table_outside_of_its_catalog_s_locations_holds_its_own(
+    node: Node, other: str, metalake: str
+) -> None:
+    """No catalog is created there, above or below, though no file is there and none is kept."""
+    more = f"{(await find_catalog(node.kernel, MAIN)).warehouse}-more"
+    await alter_catalog(node.kernel, MAIN, {"allowed_locations": (more,)}, ":")
+    await node.table(location=f"{more}/t")
+    left = LocationTerms(leave_tables=True)
+    await alter_catalog(node.kernel, MAIN, {"allowed_locations": ()}, ":", terms=left)
+    await free_places(node.kernel, await left_places(node.kernel))
+    for file in Path(more).rglob("*.json"):
+        file.unlink()
+
+    for place in (more, f"{more}/t", f"{more}/t/in"):
+        with pytest.raises(LocationTaken):
+            await take(node, place, metalake)
+    await take(node, f"{more}/other", metalake)
+    await alter_catalog(node.kernel, MAIN, {"allowed_locations": (f"{more}/t",)}, ":")
+
+
+@pytest.mark.parametrize("kept", ["", "/in"])
+async def test_a_location_that_is_removed_may_hold_tables_in_one_that_stays(
+    node: Node, kept: str
+) -> None:
+    """What lies in none that stays is counted."""
+    more = f"{(await find_catalog(node.kernel, MAIN)).warehouse}-more"
+    await alter_catalog(node.kernel, MAIN, {"allowed_locations": (more, f"{more}/in")}, ":")
+    await node.table(location=f"{more}/in/t")
+    await alter_catalog(node.kernel, MAIN, {"allowed_locations": (more + kept,)}, ":")
+    with pytest.raises(Conflict, match=r"1 table or view of catalog default\.main, such as a\.t"):
+        await alter_catalog(node.kernel, MAIN, {"allowed_locations": ()}, ":")
+
+    assert (await find_catalog(node.kernel, MAIN)).allowed_locations == (more + kept,)
 
 
 @pytest.mark.parametrize("again", [THEIRS, METALAKE])

@@ -269,11 +269,10 @@ async def test_a_missing_file_is_not_registered(world: World, node: Node) -> Non
     path = f"{world.warehouse}/none.metadata.json"
     answer = await node.post("namespaces/a/register", {"name": "r", "metadata-location": path})
 
-    assert answer.error == (
-        404,
-        "NotFoundException",
-        f"Failed to open input stream for file: {path}",
-    )
+    status, kind, message = answer.error
+    assert (status, kind) == (404, "NotFoundException")
+    assert message.startswith(f"Failed to open input stream for file: {path}: there is no such")
+    assert "Name the newest metadata file" in message
 
 
 async def test_a_snapshot_is_required_to_be_absent_in_many_words(node: Node) -> None:

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from tests.unit.catalog.lakes import SCHEMA, VIEW_VERSION, Node, World
+from tests.unit.catalog.lakes import OPTIONS, SCHEMA, VIEW_VERSION, Node, World
 
 REGISTER = ["namespaces/a/register", "namespaces/a/register-view"]
 
@@ -22,6 +23,19 @@ async def test_a_place_that_is_not_allowed_comes_with_the_command_that_allows_it
         "or allow this one with "
         "`headgate catalog set main 'allowed-locations=s3://old/my t' --metalake default`"
     )
+
+
+async def test_a_place_that_no_catalog_may_have_comes_without_that_command(
+    world: World, node: Node
+) -> None:
+    """It would be refused: the server's own files lie there."""
+    options = msgspec.structs.replace(OPTIONS, can_be_allowed=lambda place: place != "s3://own")
+    other = await world.node(options)
+    for place, is_said in (("s3://own", False), ("s3://other", True)):
+        body = {"name": "t", "metadata-location": f"{place}/metadata/1.metadata.json"}
+        status, _, message = (await other.post("namespaces/a/register", body)).error
+
+        assert (status, "allow this one" in message) == (403, is_said)
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ async def test_a_catalog_made_nested_with_another_separator_is_not_served(world:
         assert status == 400
         assert "default.main cannot be served with the separator ';'" in message
         assert "'x;y'" in message
-        assert "schema.separator=:" in message
+        assert "schema.separator=':'" in message
     with pytest.raises(Conflict, match="'x;y'"):
         await settle_separator(node.kernel, ";", writable=True)
     await alter_catalog(node.kernel, MAIN, {"nested": False}, ";")

@@ -82,8 +82,11 @@ def test_a_job_says_what_it_left() -> None:
     assert lines[-22:-19] == ["outside     /w/x\\x1b", "outside     /w/y", "outside     /w/y"]
     assert lines[-2:] == [
         "outside     and 1,980 more; --json shows more of them",
-        "orphan      /w/t/z",
+        "unreferenced /w/t/z",
     ]
+    alone = JobRow(State.SUCCEEDED, unreferenced=LeftFiles(3, ()))
+    words = "left        3 in its own locations that nothing refers to"
+    assert words in list(described(view(LIVE, alone), NOW_MS))
     words = "2,000 left outside of its locations  1 unreferenced"
     assert words in progress(view(LIVE, row), NOW_MS)
 

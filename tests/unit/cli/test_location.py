@@ -124,3 +124,90 @@ def test_a_realm_that_is_purged_leaves_its_places(
     [left] = json.loads(capsys.readouterr().out)
 
     assert left["location"].endswith("/more/warehouse")
+
+
+@pytest.fixture
+def tenants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The options of a store with a metalake `theirs`, and a table in an allowed location."""
+    more, options = f"{tmp_path}/more", ["--data", str(tmp_path)]
+
+    async def fill(*, table: bool) -> None:
+        async with opened_store(tmp_path) as node:
+            if table:
+                await node.table(location=f"{more}/t")
+
+    asyncio.run(fill(table=False))
+    assert run(["catalog", "set", "main", f"allowed-locations={more}", *options]) == 0
+    asyncio.run(fill(table=True))
+    assert run(["realm", "create", "theirs", *options]) == 0
+    capsys.readouterr()
+    return options
+
+
+def test_an_allowed_location_with_a_table_is_removed_only_if_it_is_confirmed(
+    tenants: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table is named, and the location stays with its metalake."""
+    assert run(["catalog", "set", "main", "allowed-locations=", *tenants]) == 1
+    refused = capsys.readouterr().err
+    assert run(["location", "list", "--json", *tenants]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert run(["catalog", "set", "main", "allowed-locations=", "--yes", *tenants]) == 0
+    capsys.readouterr()
+    assert run(["location", "list", "--json", *tenants]) == 0
+    [left] = json.loads(capsys.readouterr().out)
+
+    assert "1 table or view of catalog default.main, such as a.t" in refused
+    assert "--yes" in refused
+    assert left["location"].endswith("/more")
+
+
+@pytest.mark.parametrize("flag", [[], ["--abandon-files"]])
+def test_a_location_that_a_table_holds_is_not_freed(
+    tenants: list[str], tmp_path: Path, flag: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever is said about its files; once the table is dropped it can be."""
+    more = f"{tmp_path}/more"
+    assert run(["catalog", "set", "main", "allowed-locations=", "--yes", *tenants]) == 0
+    assert run(["location", "free", more, "--yes", *flag, *tenants]) == 1
+    refused = capsys.readouterr().err
+
+    async def drop() -> int:
+        async with opened_store(tmp_path) as node:
+            return (await node.delete("namespaces/a/tables/t")).status
+
+    assert "a.t" in refused
+    assert "--abandon-files" not in refused
+    assert create(tenants, more) == 1
+    assert asyncio.run(drop()) == 204
+    assert run(["location", "free", more, "--yes", "--abandon-files", *tenants]) == 0
+    assert create(tenants, more) == 0
+
+
+def test_a_location_that_never_had_a_table_is_not_kept(
+    tenants: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its folder need not be there."""
+    places = [f"{tmp_path}/more", f"{tmp_path}/unused"]
+    allowed = f"allowed-locations={','.join(places)}"
+    assert run(["catalog", "set", "main", allowed, *tenants]) == 0
+    assert run(["catalog", "set", "main", f"allowed-locations={places[0]}", *tenants]) == 0
+    capsys.readouterr()
+    assert run(["location", "list", "--json", *tenants]) == 0
+
+    assert json.loads(capsys.readouterr().out) == []
+    assert create(tenants, places[1]) == 0
+
+
+def test_commands_that_are_suggested_are_about_the_same_store(
+    store: list[str], place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Below the list, and where there is no terminal to confirm at."""
+    options = " ".join(store)
+    assert run(["location", "list", *store]) == 0
+    shown = capsys.readouterr().out
+    assert run(["location", "free", place, *store]) == 2
+    refused = capsys.readouterr().err
+
+    assert f"`headgate location free LOCATION {options}`" in shown
+    assert f"`headgate location free {place} --yes {options}`" in refused

@@ -267,6 +267,7 @@ def test_others_check_with_the_public_key(shop: Shop, tmp_path: Path) -> None:
     found = shop.json("verify", "--checkpoint", str(file), "--public-key", key)
 
     assert "has no master key" in refused
+    assert "give the key that signed it with --public-key" in refused
     assert not (shop.data / "keys" / "master.key").exists()
     assert found["matched"] == found["pointers"]
     for bad in ("00", "zz" * 32):
@@ -369,3 +370,17 @@ def test_without_a_store_nothing_is_made(shop: Shop, tmp_path: Path) -> None:
         assert "there is no store" in shop.run(command, code=1, data=nothing)
 
     assert not nothing.exists()
+
+
+@pytest.mark.parametrize("way", ["name", "link"])
+def test_no_checkpoint_is_written_among_the_files_of_tables(shop: Shop, way: str) -> None:
+    """What no table refers to is deleted there; so it is refused as the setting is."""
+    warehouse = next(path for path in shop.data.iterdir() if path.name == "warehouse")
+    folder = warehouse
+    if way == "link":
+        folder = shop.folder / "link"
+        folder.symlink_to(warehouse)
+    refused = shop.run("checkpoint", "--out", str(folder / "log.jsonl"), code=2)
+
+    assert "tables of a catalog may lie in" in refused
+    assert not (warehouse / "log.jsonl").exists()

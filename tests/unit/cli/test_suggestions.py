@@ -39,3 +39,14 @@ def test_an_error_of_a_command_suggests_one_that_works(
     assert run(["realm", "list", "--data", str(tmp_path)]) == 1
 
     assert f"`headgate serve --data {tmp_path}` makes it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["realm list", "serve", "token create x"])
+def test_a_file_is_no_data_directory(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That it is a file is said, and not that it is to be made."""
+    (tmp_path / "data").touch()
+    assert run([*command.split(), "--data", str(tmp_path / "data")]) == 2
+
+    assert f"there can be no store in {tmp_path}/data: it is a file" in capsys.readouterr().err

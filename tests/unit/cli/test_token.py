@@ -128,7 +128,7 @@ def test_a_token_goes_alone_to_standard_output(cli: Cli) -> None:
     claims = jwt.decode(out.strip(), options={"verify_signature": False})
 
     assert claims["sub"] == "ann"
-    assert err == f"It is good for 90m; its id is {claims['sid']}.\n"
+    assert err == f"User 'ann' is new.\nIt is good for 90m; its id is {claims['sid']}.\n"
 
 
 def test_tokens_can_be_read_from_standard_input(cli: Cli, typed: Callable[[str], None]) -> None:
@@ -300,3 +300,15 @@ def test_a_master_key_that_can_be_guessed_is_refused(cli: Cli) -> None:
     """It would seal nothing."""
     said = cli.fails("token", "create", "ann", "--set", "security.master-key=short")
     assert "'security.master-key' cannot be used: the key has less than 32 bytes" in said
+
+
+@pytest.mark.parametrize("command", [("token", "create"), ("token", "secret", "create")])
+def test_a_user_that_a_command_creates_is_said_to_be_new(
+    cli: Cli, command: tuple[str, ...]
+) -> None:
+    """Once: a mistyped name is seen, and one that is there is not mentioned."""
+    first, again = cli.says(*command, "tyop")[1], cli.says(*command, "tyop")[1]
+
+    assert "User 'tyop' is new." in first
+    assert "is new" not in again
+    assert [cli(*command, name)["user-is-new"] for name in ("tyop", "other")] == [False, True]

@@ -103,7 +103,7 @@ async def test_a_node_with_another_separator_is_refused_while_others_live(rig: R
         await other.start()
     assert refused.value.what == "the separator '|' cannot be used"
     assert "uses this store with ':', and all nodes need the same" in refused.value.why
-    assert "Start this node with schema.separator=:; or stop all nodes first" in refused.value.fix
+    assert "Start this node with schema.separator=':'; or stop all nodes first" in refused.value.fix
     assert other.checks == 0
     assert await in_force(one.kernel.store) == ":"
     assert await live(one) == {":"}
@@ -184,7 +184,7 @@ async def test_a_command_never_changes_the_separator(rig: Rig) -> None:
     """With another one it is refused, also if no node lives, and says what to set."""
     one = Node(rig, "|")
     await one.start()
-    with pytest.raises(BadSetting, match=r"used with '\|'.*Set schema\.separator=\|"):
+    with pytest.raises(BadSetting, match=r"used with '\|'.*Set schema\.separator='\|'"):
         await Node(rig, ":").command()
     await Node(rig, "|").command()
     await one.stop()

@@ -6,7 +6,7 @@ import pytest
 
 from headgate.cli.serve import check_settings
 from headgate.errors import BadSetting
-from headgate.server_settings import catalog_places, check_warehouse
+from headgate.server_settings import catalog_places, check_warehouse, lake_options
 from headgate.settings.loading import load
 from headgate.settings.own_files import check_apart
 
@@ -44,7 +44,8 @@ def test_files_that_lie_elsewhere_count_too(tmp_path: Path, flags: dict[str, str
     named = {name: text.format(tmp_path) for name, text in flags.items()}
     settings = load(flags={"data": str(tmp_path / "data"), **named})
 
-    with pytest.raises(BadSetting, match="keeps files of its own there"):
+    [setting] = flags
+    with pytest.raises(BadSetting, match=rf"files of its own there: .* \(setting {setting}\)"):
         check_apart(settings, f"file://{tmp_path}/lake")
     check_apart(settings, f"file://{tmp_path}/lake/tables")
 
@@ -96,3 +97,17 @@ def test_folders_beside_them_are_for_tables(tmp_path: Path, place: str) -> None:
 
     check_apart(settings, place.format(tmp_path))
     check_warehouse(settings)
+
+
+@pytest.mark.parametrize("place", ["/data", "", "/data/keys", "/data/keys/x", "/data/audit.log"])
+def test_the_folder_that_a_refusal_names_can_be_chosen(tmp_path: Path, place: str) -> None:
+    """It is neither inside of the keys nor another file of the server."""
+    settings = load(flags={"data": str(tmp_path / "data")})
+    with pytest.raises(BadSetting, match="setting data") as refused:
+        check_apart(settings, f"file://{tmp_path}{place}")
+    example = refused.value.fix.rpartition("such as ")[2]
+
+    assert example in {f"file://{tmp_path}/tables", f"file://{tmp_path}/data/tables"}
+    check_apart(settings, example)
+    assert lake_options(settings).can_be_allowed(example)
+    assert not lake_options(settings).can_be_allowed(f"file://{tmp_path}{place}")
