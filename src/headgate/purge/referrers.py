@@ -7,7 +7,6 @@ the tables that changed since the last one in this process, and the first one co
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -88,8 +87,6 @@ class Referrers:
         self._reading = TableReading(
             kernel, surveyor, background or surveyor, lambda: (self._known, self._places)
         )
-        self._tables: Counter[str] = Counter()
-        """How many tables each metalake has, as far as they are known."""
         self._told: set[PassedOver] = set()
         self._across_catalogs = across_catalogs
         self._neighbours = Neighbours(kernel)
@@ -287,9 +284,6 @@ class Referrers:
         if places != self._placed:
             self._placed, self._places = places, Places(places)
         self._known = {key: self._known.get(key) or Known() for key in heads}
-        self._tables = Counter()
-        for key, known in self._known.items():
-            self._tables[key.realm] += len(known.schemas)
         return Store(heads, self._known, self._places)
 
     async def _learn_live(self, key: PointerKey, store: Store, now: float) -> None:
@@ -312,11 +306,8 @@ class Referrers:
                 head = await self._head(key)
                 try:
                     known.forget_unread(own, places.roots, now)
-                    self._tables[key.realm] -= len(known.schemas)
                     await self._compare(known, head)
-                    self._tables[key.realm] += len(known.schemas)
-                    tables = CatalogTables(key, known, self._tables[key.realm])
-                    gaps = await self._reading.read(tables, head, places)
+                    gaps = await self._reading.read(CatalogTables(key, known), head, places)
                 except ObjectNotFound:  # of a state that is not the present one any more
                     if (await self._head(key)).id == head.id:
                         raise
