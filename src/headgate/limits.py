@@ -167,6 +167,7 @@ PURGE_OUTSIDE_AT_ONCE = 20  # deleted and looked for before the lease is looked 
 REFERENCE_FOLDERS_MAX = 100  # that are told apart; of more, those that they lie in are known
 REFERENCE_MANIFESTS_KNOWN_MAX = 100_000  # by one child: what each leads to never changes
 ENQUIRIES_MAX = 16  # about files that other catalogs may need, under way in one process
+ENQUIRIES_PER_PRINCIPAL_MAX = 4  # of these
 ENQUIRY_SECONDS = 20.0  # after which whoever asked is told to ask again
 REFERENCES_ASKED_MAX = 5_000  # files that other catalogs may need, in one question
 REFERENCES_ASKED_BYTES_MAX = 1 << 20  # in their paths
