@@ -75,6 +75,7 @@ from headgate.storage.s3_keys import with_present_keys
 from headgate.storage.worker_files import WorkerFiles
 from headgate.wiring import chance, entropy, server_name
 from headgate.workers.pool import PoolOptions, WorkerPool
+from headgate.workers.slots import shared
 
 _DAY_SECONDS = 86_400
 SURVEYED_SECONDS = 600.0
@@ -112,9 +113,10 @@ async def open_background(
     third_party = await selection.start(context, storage)
     if third_party is not None:
         stack.push_async_callback(third_party.close)
-    pool = WorkerPool(WORKER, PoolOptions(workers=terms.worker_threads + 1))
+    slots = shared(max(1, terms.worker_threads)).slots
+    pool = WorkerPool(WORKER, PoolOptions(workers=slots))
     stack.push_async_callback(pool.close)
-    looks = WorkerPool(WORKER, PoolOptions(workers=terms.worker_threads + 1))
+    looks = WorkerPool(WORKER, PoolOptions(workers=slots))
     stack.push_async_callback(looks.close)
     files_below = partial(WorkerFiles, storage_options(settings))
     sizer, deleter = Sizer(looks, files_below), Deleter(pool, files_below)
