@@ -207,7 +207,10 @@ class TableReading:
             if known is None or late.object not in known.late:
                 return
             own, before = known.own, known.outsiders[late.object]
+            is_doubted = late.object in known.doubted
             one = await self._read_slowly(known, late.object, before, places)
+            if late.object in known.doubted and not is_doubted:
+                continue  # what was remembered of its manifests counted in this reading
             if late.object in known.late and known.own == own:
                 if not _is_whole(one.outside) and before.outside.unclear == SPENT:
                     _complain(one.table, one.outside)  # it was not named yet

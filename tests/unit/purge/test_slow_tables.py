@@ -280,6 +280,21 @@ async def test_a_table_is_read_anew_if_its_catalog_changed_its_places_meanwhile(
     assert not known.late
 
 
+async def test_a_table_that_is_doubted_while_it_is_read_is_read_once_more(slow: Slow) -> None:
+    """The reading began with manifests that are remembered, and these are what is doubted."""
+    await slow.node.table("one", "b")
+    slow.surveyor.outside |= {"one": into(PLACE)}
+    slow.surveyor.seconds |= {"one": LONG}
+    await slow.look()
+    [known] = [known for known in slow.referrers._known.values() if known.late]
+    doubted = [one.referrer(holds_up=False) for one in known.outsiders.values()]
+    slow.background.before_read = lambda: slow.referrers.doubt(doubted)
+
+    assert await slow.all_read() == ["one", "one"]
+    assert not known.late
+    assert not known.doubted
+
+
 async def test_a_table_that_once_took_long_is_given_that_time_after_a_commit(slow: Slow) -> None:
     """The child that surveys remembers most of its manifests, and the one that deletes does not."""
     await slow.node.table("one", "b")
