@@ -38,7 +38,7 @@ from headgate.purge.jobs import JobTerms
 from headgate.purge.outwork import Outwork
 from headgate.purge.purgers import PurgerContext
 from headgate.purge.queue import Queue
-from headgate.purge.referrers import Referrers
+from headgate.purge.referrers import Lookups, Referrers
 from headgate.purge.running import BUILT_IN, WITH_SPARK, Runner
 from headgate.purge.selection import SPARK, Selection
 from headgate.purge.service import AT_LEISURE, PurgeService
@@ -75,6 +75,7 @@ from headgate.storage.s3_keys import with_present_keys
 from headgate.storage.worker_files import WorkerFiles
 from headgate.wiring import chance, entropy, server_name
 from headgate.workers.pool import PoolOptions, WorkerPool
+from headgate.workers.slots import shared
 
 _DAY_SECONDS = 86_400
 SURVEYED_SECONDS = 600.0
@@ -112,14 +113,16 @@ async def open_background(
     third_party = await selection.start(context, storage)
     if third_party is not None:
         stack.push_async_callback(third_party.close)
-    pool = WorkerPool(WORKER, PoolOptions(workers=terms.worker_threads + 1))
+    slots = shared(max(1, terms.worker_threads)).slots
+    pool = WorkerPool(WORKER, PoolOptions(workers=slots))
     stack.push_async_callback(pool.close)
-    surveys = _surveys(stack)
+    looks = WorkerPool(WORKER, PoolOptions(workers=slots))
+    stack.push_async_callback(looks.close)
     files_below = partial(WorkerFiles, storage_options(settings))
-    sizer, deleter = Sizer(surveys, files_below), Deleter(pool, files_below)
-    children = Children(
-        deleter, Surveyor(surveys, files_below), Surveyor(_surveys(stack), files_below)
-    )
+    sizer, deleter = Sizer(looks, files_below), Deleter(pool, files_below)
+    surveyor, slow = (Surveyor(_surveys(stack), files_below) for _ in range(2))
+    lookups = _lookups(stack, files_below, max(1, terms.worker_threads))
+    children = Children(deleter, surveyor, slow, lookups)
     if selection.name == SPARK and not purges_elsewhere(settings):
         large = Deleter(*await _driver(settings, selection, stack))
         least = settings[SPARK_THRESHOLD]
@@ -134,7 +137,7 @@ async def open_background(
     workers = Workers(runner, claims, chance(), [draining.make_one])
     stack.push_async_callback(workers.close)
     promised = PurgeTerms(selection.name, settings[names.PURGE_GRACE_PERIOD])
-    outwork = _outwork(stages, events, Deleter(surveys, files_below))
+    outwork = _outwork(stages, events, Deleter(looks, files_below))
     stack.push_async_callback(outwork.close)
     service = PurgeService(workers, promised)
     return Background(service, workers, stages, queue, outwork, sizer)
@@ -151,7 +154,11 @@ def open_enquiries(
         files_below = partial(WorkerFiles, storage_options(settings))
         surveyor, slow = (Surveyor(_surveys(stack), files_below) for _ in range(2))
         referrers = Referrers(
-            kernel, surveyor, slow, across_catalogs=settings[CATALOGS_SHARE_FILES]
+            kernel,
+            surveyor,
+            slow,
+            _lookups(stack, files_below, 1),
+            across_catalogs=settings[CATALOGS_SHARE_FILES],
         )
         stack.push_async_callback(referrers.close)
     enquiries = Enquiries(referrers)
@@ -164,6 +171,18 @@ def _surveys(stack: AsyncExitStack) -> WorkerPool:
     surveys = WorkerPool(WORKER, PoolOptions(workers=1, idle_seconds=SURVEYED_SECONDS))
     stack.push_async_callback(surveys.close)
     return surveys
+
+
+def _lookups(stack: AsyncExitStack, files_below: Callable[[Roots], object], purges: int) -> Lookups:
+    """Children that look files up in tables, apart for purges, of which a principal has so many at
+    a time, and for enquiries; tenants take turns for each. They end with the stack."""
+    found: list[Surveyor] = []
+    for workers in (purges, 1):
+        options = PoolOptions(workers=workers, is_shared=True, idle_seconds=SURVEYED_SECONDS)
+        pool = WorkerPool(WORKER, options)
+        stack.push_async_callback(pool.close)
+        found.append(Surveyor(pool, files_below))
+    return Lookups(*found)
 
 
 async def _driver(

@@ -1,13 +1,15 @@
 """What settings say of the work in the background."""
 
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from headgate.background import job_terms, maintenance_terms, spark_files
+from headgate.background import _lookups, job_terms, maintenance_terms, spark_files
 from headgate.errors import BadSetting
 from headgate.maintenance.service import Terms
 from headgate.purge.jobs import JobTerms
+from headgate.purge.surveyor import Surveyor
 from headgate.settings.loading import load
 
 
@@ -27,6 +29,16 @@ def test_jobs_are_worked_on_as_their_settings_say() -> None:
     ]
 
     assert job_terms(load(sets=sets)) == JobTerms(1, 2, 300, 4, 5_000, 6, 7, 8, 9)
+
+
+async def test_lookups_of_one_principal_leave_processes_to_others() -> None:
+    """Those of purges and of enquiries have their own, and tenants take turns for both."""
+    async with AsyncExitStack() as stack:
+        lookups = _lookups(stack, lambda _roots: None, 2)
+        pools = [one._pool for one in lookups if isinstance(one, Surveyor)]
+
+    assert [pool._options.workers for pool in pools] == [2, 1]
+    assert all(pool._options.is_shared for pool in pools)
 
 
 def test_a_first_pause_that_is_longer_than_the_longest_is_refused() -> None:

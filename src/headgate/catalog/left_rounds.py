@@ -90,8 +90,9 @@ class LeftRounds:
         """Where the next round continues in each catalog."""
         self._first = 0
         """With which catalog the next round begins."""
-        self._empty: dict[_Left, int] = {}
-        """What was empty at the first look, and when that was."""
+        self._empty: dict[_Left, float] = {}
+        """What was empty at the first look, and when that was by the stopwatch, which no change of
+        the date moves."""
         self.freed = 0
 
     async def make_for_ever(self, entropy: Callable[[], int]) -> None:
@@ -155,15 +156,15 @@ class LeftRounds:
                 continue  # a disk that is away leaves an empty folder where a root was
             allowance.looks -= 1
             if len(self._empty) < LEFT_ENTRIES_PER_ROUND and await self._is_empty(left.location):
-                self._empty[left] = self._kernel.clock.wall_ms()
+                self._empty[left] = self._kernel.clock.seconds()
 
     async def _look_again(self, allowance: _Allowance) -> None:
         """Free those locations that have been empty for long enough."""
-        now_ms = self._kernel.clock.wall_ms()
-        for left, since_ms in list(self._empty.items()):
+        now = self._kernel.clock.seconds()
+        for left, since in list(self._empty.items()):
             if allowance.is_spent:
                 return
-            if now_ms < since_ms + hold_ms(self._storage, [left.location]):
+            if now < since + hold_ms(self._storage, [left.location]) / 1_000:
                 continue
             allowance.looks -= 1
             del self._empty[left]

@@ -50,10 +50,12 @@ class Outages:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._of: dict[Store, list[_Outage]] = {}
+        self._pruned = clock.seconds()
 
     def failed(self, store: Store) -> None:
         """A store did not answer."""
         now = self._clock.seconds()
+        self._prune(now)
         outages = self._recent(store)
         if not outages or outages[-1].has_ended(now):
             outages.append(_Outage(now))
@@ -73,16 +75,21 @@ class Outages:
     def is_waited_for(self, store: Store) -> bool:
         """Whether a purge waits for a store if that does not answer now."""
         now = self._clock.seconds()
-        *before, last = self._recent(store) or [_Outage(now)]
         since = now - REFERENCE_PERIOD_SECONDS
-        used = sum(one.ended - max(one.began, since) for one in before)
-        if last.has_ended(now):
-            used += last.ended - max(last.began, since)
-        else:
-            used += now - last.began
+        used = 0.0
+        for outage in self._recent(store):
+            ended = outage.ended if outage.has_ended(now) else now
+            used += max(0.0, ended - max(outage.began, since))
         return used < OUTAGE_SECONDS_MAX
 
     def _recent(self, store: Store) -> list[_Outage]:
-        """The outages of the last period, the present one included."""
+        """The outages of the last period. The present one is among them, as a store that was not
+        asked for so long counts as one that may have answered."""
         since = self._clock.seconds() - REFERENCE_PERIOD_SECONDS
-        return [one for one in self._of.get(store, ()) if one.ended > since or not one.is_over]
+        return [one for one in self._of.get(store, ()) if one.ended > since]
+
+    def _prune(self, now: float) -> None:
+        """Forget stores that did not fail in the last period: locations come and go."""
+        if now - self._pruned >= REFERENCE_PERIOD_SECONDS:
+            self._pruned = now
+            self._of = {store: recent for store in self._of if (recent := self._recent(store))}

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
@@ -84,8 +83,6 @@ class Known:
         """Those of the outsiders that are still to be read, in the background."""
         self.schemas: dict[int, Schema] = {}
         """The schema of each table."""
-        self.tables: Counter[Schema] = Counter()
-        """How many tables each schema has."""
         self.again = float("inf")
         """When something of it is to be read once more, by the stopwatch."""
         self.own: Roots = ()
@@ -123,23 +120,19 @@ class Known:
         for object in left:
             self.outsiders.pop(object, None)
         self.waiting = waiting
-        self._count(left, changes)
+        self._assign(left, changes)
         for new in (changes.come, waiting):
             self.unknown.update(set(new).difference(self.plain, self.outsiders))
 
-    def _count(self, left: Iterable[int], changes: Changes) -> None:
-        """Keep the schemas of tables, and their numbers of tables."""
+    def _assign(self, left: Iterable[int], changes: Changes) -> None:
+        """Keep the schemas of tables."""
         come = {**changes.waiting, **changes.come}
         if changes.is_whole:  # there may be a million
-            self.schemas, self.tables = come, Counter(come.values())
+            self.schemas = come
             return
-        for object in (*left, *come):
-            schema = self.schemas.pop(object, None)
-            if schema is not None:
-                self.tables[schema] -= 1
+        for object in left:
+            self.schemas.pop(object, None)
         self.schemas.update(come)
-        self.tables.update(come.values())
-        self.tables = +self.tables
 
     def learn(self, object: int, one: Outsider, *, is_late: bool = False) -> None:
         """Take over what a table refers to; `is_late`: as far as it was read."""

@@ -1,7 +1,6 @@
 """How long purges may wait while tables of one schema, catalog or metalake are read. Pure but for
 the clock."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from headgate.clock import Clock
@@ -28,13 +27,15 @@ class Spent(NamedTuple):
 
 
 def allowance(tables: int) -> float:
-    """The seconds that reading so many tables may take in one period."""
+    """The seconds that a child may take to read so many tables in one go."""
     return READING_SECONDS + READING_SECONDS_PER_TABLE * tables
 
 
 class ReadingBudget:
     """Charges reading times to schemas, and to the catalogs and metalakes that they lie in.
 
+    Each of these has the same time. What a quick table takes is not charged, so the number of
+    tables does not count, and a schema without slow tables is read whatever its neighbours take.
     A period begins with the first charge, and ends with all that was charged in it.
     """
 
@@ -44,7 +45,8 @@ class ReadingBudget:
         self._pruned = clock.seconds()
 
     def charge(self, schema: SchemaKey, seconds: float) -> None:
-        """Add the time that reading tables of a schema took."""
+        """Add the time that reading a table of a schema took, as far as the table was slow."""
+        seconds -= READING_SECONDS_PER_TABLE
         if seconds <= 0:
             return
         now = self._clock.seconds()
@@ -53,14 +55,18 @@ class ReadingBudget:
             spent = self._of(schema[:depth], now)
             self._spent[schema[:depth]] = spent._replace(seconds=spent.seconds + seconds)
 
-    def is_spent(self, schema: SchemaKey, tables: Sequence[int]) -> bool:
-        """Whether an allowance is used up: that of the metalake, the catalog or the schema, which
-        have so many tables, in this order."""
+    def is_spent(self, schema: SchemaKey) -> bool:
+        """Whether tables of a schema are not waited for: its time is used up; or that of its
+        catalog or metalake is, and the schema has slow tables."""
+        charged = self._of(schema, self._clock.seconds()).seconds
+        return charged >= READING_SECONDS or (charged > 0 and self.is_short(*schema[:2]))
+
+    def is_short(self, metalake: str, catalog: str) -> bool:
+        """Whether the time of a catalog or its metalake is used up: then a table that is not known
+        to be slow is waited for a short time only."""
         now = self._clock.seconds()
-        return any(
-            self._of(schema[:depth], now).seconds >= allowance(count)
-            for depth, count in enumerate(tables, 1)
-        )
+        keys: tuple[tuple[object, ...], ...] = ((metalake,), (metalake, catalog))
+        return any(self._of(key, now).seconds >= READING_SECONDS for key in keys)
 
     def _of(self, key: tuple[object, ...], now: float) -> Spent:
         spent = self._spent.get(key)

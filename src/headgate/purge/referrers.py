@@ -7,10 +7,10 @@ the tables that changed since the last one in this process, and the first one co
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -34,6 +34,7 @@ from headgate.purge.outsiders import Known, Outsider, all_tables, changes_betwee
 from headgate.purge.reading_turns import Turns
 from headgate.purge.surveyor import PassedOver, Referrer, Shared, Surveyed, not_known
 from headgate.purge.table_reading import UNREAD_SECONDS, CatalogTables, Reading, TableReading
+from headgate.workers.turns import Tenant
 
 LOOKS_MAX = 10
 """At all catalogs in a row, as something changes all the time."""
@@ -47,14 +48,29 @@ PASSED_OVER_KNOWN_MAX = 10_000
 logger = logging.getLogger(__name__)
 
 
-class Surveying(Reading, Protocol):
-    """Reads what tables refer to; see `Surveyor`. What leads there is read below the roots."""
+class Looking(Protocol):
+    """Looks files up in tables; see `Surveyor`. What leads there is read below the roots."""
 
     async def shared(
-        self, referrers: Sequence[Referrer], roots: Roots, paths: Sequence[str]
+        self,
+        referrers: Sequence[Referrer],
+        roots: Roots,
+        paths: Sequence[str],
+        tenant: Tenant = ...,
     ) -> Shared:
         """Those of these files that these tables refer to."""
         ...
+
+
+class Surveying(Reading, Looking, Protocol):
+    """Does both."""
+
+
+class Lookups(NamedTuple):
+    """What looks files up, in processes of its own: one lookup may take minutes."""
+
+    of_purges: Looking
+    of_enquiries: Looking
 
 
 class Referring(NamedTuple):
@@ -78,18 +94,17 @@ class Referrers:
         kernel: Kernel,
         surveyor: Surveying,
         background: Reading | None = None,
+        lookups: Lookups | None = None,
         *,
         across_catalogs: bool = True,
     ) -> None:
         """`background` reads tables that purges do not wait for. Without `across_catalogs` no table
         refers to files of another catalog."""
         self._kernel = kernel
-        self._surveyor = surveyor
+        self._lookups = lookups or Lookups(surveyor, surveyor)
         self._reading = TableReading(
             kernel, surveyor, background or surveyor, lambda: (self._known, self._places)
         )
-        self._tables: Counter[str] = Counter()
-        """How many tables each metalake has, as far as they are known."""
         self._told: set[PassedOver] = set()
         self._across_catalogs = across_catalogs
         self._neighbours = Neighbours(kernel)
@@ -121,7 +136,10 @@ class Referrers:
     ) -> Shared:
         """Those of these files of a dropped table, outside of its places, that others refer to."""
         found, places, near = await self._with_near(live)
-        return await self._shared(found, places, paths, near, is_lenient=is_lenient)
+        lookup = partial(
+            self._lookups.of_purges.shared, tenant=Tenant(live.realm, live.job.created_by)
+        )
+        return await self._shared(lookup, found, places, paths, near, is_lenient=is_lenient)
 
     def report(self, passed_over: Iterable[PassedOver]) -> None:
         """Tell the operator once of tables of which a child could not read all."""
@@ -176,10 +194,10 @@ class Referrers:
             known.read_again(one.table for one in tables if not one.is_whole)
 
     async def elsewhere(
-        self, own: PointerKey, paths: Sequence[str], *, is_lenient: bool = False
+        self, own: PointerKey, paths: Sequence[str], principal: str, *, is_lenient: bool = False
     ) -> Shared:
         """Those of these files that other catalogs need than the one with this head: what lies in
-        their places is theirs, needed or not."""
+        their places is theirs, needed or not. Principals take turns."""
         found, places = await self._outsiders(own, besides=True, anew=True)
         theirs: list[str] = []
         rest: list[str] = []
@@ -187,7 +205,8 @@ class Referrers:
             (rest if places.holder(path) in {own, None} else theirs).append(path)
             if not number % PATHS_PER_TURN:
                 await asyncio.sleep(0)  # others have their turn
-        shared = await self._shared(found, places, rest, is_lenient=is_lenient)
+        lookup = partial(self._lookups.of_enquiries.shared, tenant=Tenant(own.realm, principal))
+        shared = await self._shared(lookup, found, places, rest, is_lenient=is_lenient)
         return msgspec.structs.replace(shared, paths=[*theirs, *shared.paths])
 
     def doubt(self, referrers: Sequence[Referrer]) -> None:
@@ -197,6 +216,7 @@ class Referrers:
 
     async def _shared(
         self,
+        lookup: Callable[[Sequence[Referrer], Roots, Sequence[str]], Awaitable[Shared]],
         outsiders: Iterable[Outsider],
         places: Places,
         paths: Sequence[str],
@@ -214,7 +234,7 @@ class Referrers:
         if not found:
             return Shared()
         roots = places.with_those_of(one.table for one in found)
-        shared = await self._surveyor.shared(found, roots, paths)
+        shared = await lookup(found, roots, paths)
         self.report(shared.passed_over)
         if shared.away:
             raise self.awaited(shared.away)
@@ -287,9 +307,6 @@ class Referrers:
         if places != self._placed:
             self._placed, self._places = places, Places(places)
         self._known = {key: self._known.get(key) or Known() for key in heads}
-        self._tables = Counter()
-        for key, known in self._known.items():
-            self._tables[key.realm] += len(known.schemas)
         return Store(heads, self._known, self._places)
 
     async def _learn_live(self, key: PointerKey, store: Store, now: float) -> None:
@@ -312,11 +329,8 @@ class Referrers:
                 head = await self._head(key)
                 try:
                     known.forget_unread(own, places.roots, now)
-                    self._tables[key.realm] -= len(known.schemas)
                     await self._compare(known, head)
-                    self._tables[key.realm] += len(known.schemas)
-                    tables = CatalogTables(key, known, self._tables[key.realm])
-                    gaps = await self._reading.read(tables, head, places)
+                    gaps = await self._reading.read(CatalogTables(key, known), head, places)
                 except ObjectNotFound:  # of a state that is not the present one any more
                     if (await self._head(key)).id == head.id:
                         raise

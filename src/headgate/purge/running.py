@@ -12,7 +12,7 @@ from headgate.catalog.purging import LiveJob, begin_job
 from headgate.errors import HeadgateError, LeaseLost, StorageAwaited, Unavailable
 from headgate.kernel.draft import Draft
 from headgate.limits import OUTAGE_PAUSE_SECONDS
-from headgate.purge.claims import Lease
+from headgate.purge.claims import Key, Lease, key_of
 from headgate.purge.commits import commit
 from headgate.purge.fence import Fence, new_fence
 from headgate.purge.finishing import finish
@@ -39,6 +39,8 @@ BEATS_PER_LEASE = 3
 """At least, also if there is nothing to tell."""
 RELEASE_SECONDS = 1.0
 """That giving a job back may take when the server stops."""
+WAITING_KNOWN_MAX = 10_000
+"""Jobs that wait for storage; of more, some attempts are published once more."""
 _MS = 1_000
 
 logger = logging.getLogger(__name__)
@@ -72,6 +74,8 @@ class Runner:
         self._queue = stages.queue
         self._events = events
         self._chance = chance
+        self._waiting: set[Key] = set()
+        """Jobs that wait for storage, whose attempt has been published."""
 
     def can(self, live: LiveJob) -> bool:
         """Whether the purger that a job is for is here."""
@@ -130,7 +134,10 @@ class Runner:
             begun = await commit(self._kernel, live.realm, head_pointer(live.catalog), _begin(live))
             if not begun:
                 raise JobGoneError
-        self._events.publish(PurgeStarted(**facts_of(live, self._now_ms())))
+        if key_of(live) in self._waiting:  # the same attempt goes on
+            self._waiting.discard(key_of(live))
+        else:
+            self._events.publish(PurgeStarted(**facts_of(live, self._now_ms())))
         if job.purger in self._built_in:
             await self.stages.run(live, attempt, fence.path)
         else:  # a third party's files are never deleted by anybody else
@@ -193,6 +200,9 @@ class Runner:
         lease, now_ms = attempt.lease, self._now_ms()
         row = awaiting(attempt.row(now_ms), str(error), now_ms, int(OUTAGE_PAUSE_SECONDS * _MS))
         logger.info("job %d waits: %s", lease.live.id, error)
+        if len(self._waiting) >= WAITING_KNOWN_MAX:  # other servers may have ended some
+            self._waiting.clear()
+        self._waiting.add(key_of(lease.live))
         try:
             await lease.end(row)
         except LeaseLost:

@@ -27,7 +27,7 @@ from headgate.purge.deleter import STILL_THERE, Deleting, Task
 from headgate.purge.jobs import JobRow, JobTerms, Tally, alive, beaten, stage_ended
 from headgate.purge.ledger import NONE_LEFT, Failed
 from headgate.purge.queue import Queue
-from headgate.purge.referrers import NOBODY, Referrers, Referring, Surveying
+from headgate.purge.referrers import NOBODY, Lookups, Referrers, Referring, Surveying
 from headgate.purge.steps import LEAVES, ROOTS
 from headgate.purge.table_reading import Reading
 
@@ -58,6 +58,8 @@ class Children(NamedTuple):
     surveyor: Surveying
     background: Reading | None = None
     """Reads tables that purges do not wait for; the surveyor does if there is none."""
+    lookups: Lookups | None = None
+    """Look files up; the surveyor does if there are none."""
 
 
 class Ground(NamedTuple):
@@ -157,6 +159,7 @@ class Stages:
             kernel,
             children.surveyor,
             children.background,
+            children.lookups,
             across_catalogs=terms.across_catalogs,
         )
         self.terms = terms

@@ -14,6 +14,7 @@ from headgate.errors import StorageUnavailable, WorkerEnded
 from headgate.limits import REFERENCE_TABLE_SECONDS_MAX, REFERENCE_WAITING_SECONDS_MAX
 from headgate.purge.folders import parent_of
 from headgate.workers.pool import WorkerPool
+from headgate.workers.turns import NO_TENANT, Tenant
 
 
 class Surveyed(msgspec.Struct, frozen=True, array_like=True):
@@ -147,17 +148,25 @@ class Surveyor:
         return [found for part in parts for found in await self.survey(part, roots, seconds)]
 
     async def shared(
-        self, referrers: Sequence[Referrer], roots: Roots, paths: Sequence[str]
+        self,
+        referrers: Sequence[Referrer],
+        roots: Roots,
+        paths: Sequence[str],
+        tenant: Tenant = NO_TENANT,
     ) -> Shared:
-        """Those of these files that these tables refer to."""
+        """Those of these files that these tables refer to. It may take minutes: where the pool is
+        shared, tenants take turns."""
         asked = msgspec.msgpack.encode(referrers), msgspec.msgpack.encode(paths)
-        [answer] = [answer async for answer in self._asked("shared", roots, *asked)]
+        answers = self._asked("shared", roots, *asked, tenant=tenant)
+        [answer] = [answer async for answer in answers]
         return msgspec.msgpack.decode(answer, type=Shared)
 
-    async def _asked(self, job: str, roots: Roots, *asked: bytes) -> AsyncGenerator[bytes]:
+    async def _asked(
+        self, job: str, roots: Roots, *asked: bytes, tenant: Tenant = NO_TENANT
+    ) -> AsyncGenerator[bytes]:
         """The answers without the signs of life between them."""
         files = pickle.dumps(self._files_below(roots))
-        async with aclosing(self._pool.stream(job, files, *asked)) as answers:
+        async with aclosing(self._pool.stream(job, files, *asked, tenant=tenant)) as answers:
             async for answer in answers:
                 if answer:
                     yield answer

@@ -17,6 +17,7 @@ from headgate.kernel.records import PointerKey
 from headgate.limits import (
     FETCH_IDS_MAX,
     PATHS_PER_TURN,
+    READING_BRIEF_SECONDS,
     REFERENCE_PERIOD_SECONDS,
     REFERENCE_TABLE_SECONDS_MAX,
     REFERENCE_TABLES_AT_ONCE,
@@ -64,19 +65,14 @@ class Asked(NamedTuple):
 
 
 class CatalogTables(NamedTuple):
-    """The tables of a catalog, what is known of them, and how many its metalake has."""
+    """The tables of a catalog, and what is known of them."""
 
     key: PointerKey
     known: Known
-    in_metalake: int
 
     def schema_of(self, object: int) -> SchemaKey:
         """The schema of a table."""
         return SchemaKey(self.key.realm, self.key.name, self.known.schemas.get(object, 0))
-
-    def counts(self, schema: SchemaKey) -> tuple[int, int, int]:
-        """How many tables the metalake, the catalog and a schema have."""
-        return self.in_metalake, len(self.known.schemas), self.known.tables[schema.schema]
 
 
 class TableReading:
@@ -126,7 +122,7 @@ class TableReading:
         while left and len(batch) < REFERENCE_TABLES_AT_ONCE:
             one = left.popleft()
             schema = catalog.schema_of(one.object)
-            if self._budget.is_spent(schema, catalog.counts(schema)):
+            if self._budget.is_spent(schema):
                 spent.setdefault(schema, []).append(one)
             else:
                 batch.append(one)
@@ -147,7 +143,9 @@ class TableReading:
         clock, gaps = self._kernel.clock, set[str]()
         began = clock.seconds()
         roots = places.with_those_of(one.table for one in batch)
-        found = await self._surveyed(self._waiting, batch, roots, REFERENCE_WAITING_SECONDS_MAX)
+        is_short = self._budget.is_short(*catalog.key)
+        seconds = READING_BRIEF_SECONDS if is_short else REFERENCE_WAITING_SECONDS_MAX
+        found = await self._surveyed(self._waiting, batch, roots, seconds)
         ended = clock.seconds()
         is_awaited = self._note_stores(found)
         self._charge(batch, [outside for _, outside in found], catalog, ended - began)
@@ -209,7 +207,10 @@ class TableReading:
             if known is None or late.object not in known.late:
                 return
             own, before = known.own, known.outsiders[late.object]
+            is_doubted = late.object in known.doubted
             one = await self._read_slowly(known, late.object, before, places)
+            if late.object in known.doubted and not is_doubted:
+                continue  # what was remembered of its manifests counted in this reading
             if late.object in known.late and known.own == own:
                 if not _is_whole(one.outside) and before.outside.unclear == SPENT:
                     _complain(one.table, one.outside)  # it was not named yet

@@ -1,12 +1,13 @@
 """The workers of one process: they look for jobs, claim them and let them run, some at a time.
 
-Metalakes take turns, and in each the principals that dropped tables. One slot more than a principal
-may hold is there for all others, so that no number of large purges holds up theirs.
+Metalakes take turns, and in each the principals that dropped tables. Two slots more than a
+principal may hold are there for others, one of them for other metalakes, so that no number of large
+purges holds up theirs. Drops that wait for their purge take turns as well.
 """
 
 import asyncio
 import logging
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from headgate.catalog.purging import LiveJob
@@ -16,13 +17,13 @@ from headgate.purge.claims import Claims, Key, key_of
 from headgate.purge.jobs import JobRow
 from headgate.purge.reading_turns import Turns
 from headgate.purge.running import Runner
+from headgate.workers.slots import shared
+from headgate.workers.turns import Held, Tenant
 
 _MS = 1_000
 
 logger = logging.getLogger(__name__)
 
-Tenant = tuple[str, str]
-"""A metalake, by its id, and the principal that dropped the table."""
 Round = Callable[[], Awaitable[object]]
 """Other work in the background, done before each look: it may bring jobs."""
 
@@ -50,11 +51,12 @@ class Workers:
         self._has_more = False  # after the last look
         self._backlog: deque[LiveJob] = deque()
         self._running: set[Key] = set()
-        self._held: Counter[Tenant] = Counter()
+        self._held = Held(shared(max(1, terms.worker_threads)))
+        self._awaited: dict[Key, asyncio.Future[JobRow | None]] = {}
+        """What becomes of jobs of the backlog that drops wait for."""
         self._explained: set[Key] = set()
         self._looking: asyncio.Task[None] | None = None
         self._slots: set[asyncio.Task[None]] = set()
-        self._inline: set[asyncio.Task[JobRow | None]] = set()
         self._polling: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -70,8 +72,10 @@ class Workers:
     async def close(self) -> None:
         """Stop; what is not done is left to others."""
         self._is_closed = True
-        tasks = [self._polling, self._looking, *self._slots, *self._inline]
+        tasks = [self._polling, self._looking, *self._slots]
         stopped = [task for task in tasks if task is not None]
+        for end in self._awaited.values():
+            end.cancel()
         for task in stopped:
             task.cancel()
         await asyncio.gather(*stopped, return_exceptions=True)
@@ -91,19 +95,28 @@ class Workers:
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
 
-    def run_now(self, live: LiveJob) -> asyncio.Task[JobRow | None]:
-        """Claim a job and work on it, whatever else is done; None if another worker has it.
+    def run_now(self, live: LiveJob) -> asyncio.Future[JobRow | None]:
+        """Claim a job and work on it, before all others of its principal; None if another worker
+        has it.
 
-        Who waits for it may stop waiting: then it goes on all the same.
+        A drop that waits for it may stop waiting: then it goes on all the same.
         """
-        task = asyncio.create_task(self._run(live))
-        self._inline.add(task)
-        task.add_done_callback(self._inline.discard)
-        return task
+        key = key_of(live)
+        end: asyncio.Future[JobRow | None] = asyncio.get_running_loop().create_future()
+        if self._is_closed or key in self._running or key in self._awaited:
+            end.set_result(None)
+            return end
+        self._awaited[key] = end
+        others = [one for one in self._backlog if key_of(one) != key]
+        tenants, own = [_tenant(one) for one in others], _tenant(live)
+        others.insert(tenants.index(own) if own in tenants else len(tenants), live)
+        self._backlog = deque(_by_turns(others))
+        self._fill()
+        return end
 
     async def idle(self) -> None:
         """Wait until everything that can be done now is done."""
-        while tasks := [*self._slots, *self._inline, *filter(None, [self._looking])]:
+        while tasks := [*self._slots, *filter(None, [self._looking])]:
             await asyncio.wait(tasks)
 
     async def _poll(self) -> None:
@@ -120,7 +133,10 @@ class Workers:
     async def _look(self) -> None:
         try:
             while self._is_look_due or self._dropped:
-                self._backlog = deque(_by_turns([*self._backlog, *await self._found()]))
+                found = await self._found()  # jobs leave the backlog meanwhile, and come to it
+                busy = self._running | {key_of(live) for live in self._backlog}
+                new = [live for live in found if key_of(live) not in busy]
+                self._backlog = deque(_by_turns([*self._backlog, *new]))
                 self._fill()
         except Exception as error:  # noqa: BLE001  whatever it is, the next look may work
             _warn("looking for purges failed: %s", error)
@@ -161,26 +177,23 @@ class Workers:
 
     def _fill(self) -> None:
         """Let as many jobs run as may."""
-        while len(self._slots) <= self._terms.worker_threads:
-            live = self._taken()
-            if live is None:
-                return
+        while (live := self._taken()) is not None:
             self._slots.add(asyncio.create_task(self._slot(live)))
 
     def _taken(self) -> LiveJob | None:
-        """The next job of the backlog whose principal may hold one more slot, which it holds from
-        now on."""
-        for live in self._backlog:
-            if self._held[_tenant(live)] < self._terms.worker_threads:
-                self._backlog.remove(live)
-                self._held[_tenant(live)] += 1
+        """The next job of the backlog whose tenant may hold one more slot, which it holds from now
+        on."""
+        full: set[Tenant] = set()
+        for number, live in enumerate(self._backlog):
+            tenant = _tenant(live)
+            if tenant in full:
+                continue
+            if self._held.has_room(tenant):
+                del self._backlog[number]
+                self._held.add(tenant, 1)
                 return live
+            full.add(tenant)
         return None
-
-    def _leave(self, live: LiveJob) -> None:
-        """Let the next job of a principal have the slot."""
-        self._held[_tenant(live)] -= 1
-        self._held += Counter()  # keeps those that hold one
 
     async def _slot(self, live: LiveJob) -> None:
         task = asyncio.current_task()
@@ -195,17 +208,27 @@ class Workers:
         has_claimed = False
         live: LiveJob | None = first
         while live is not None:
+            end = self._awaited.get(key_of(live))
             try:
-                has_claimed |= await self._run(live) is not None
-            except LeaseLost as error:
-                logger.info("%s", error)
+                row = await self._run(live)
+                has_claimed |= row is not None
+                if end is not None and not end.done():
+                    end.set_result(row)
             except Exception as error:  # noqa: BLE001  whatever it is, others are done
-                _warn(f"job {live.id} was left: %s", error)
+                _report(live, error, end)
             finally:
-                self._leave(live)
+                self._held.add(_tenant(live), -1)
+                self._forget(live, end)
             live = self._taken()
+            self._fill()  # one slot may be what jobs of two tenants waited for
         if self._has_more and has_claimed:
             self.wake()
+
+    def _forget(self, live: LiveJob, end: asyncio.Future[JobRow | None] | None) -> None:
+        """Nothing more becomes of a job that a drop waits for."""
+        if end is not None:
+            self._awaited.pop(key_of(live), None)
+            end.cancel()  # unless it is known what became of it
 
     async def _run(self, live: LiveJob) -> JobRow | None:
         key = key_of(live)
@@ -220,11 +243,22 @@ class Workers:
 
 
 def _tenant(live: LiveJob) -> Tenant:
-    return live.realm, live.job.created_by
+    return Tenant(live.realm, live.job.created_by)
 
 
 def _by_turns(jobs: Iterable[LiveJob]) -> list[LiveJob]:
     return list(Turns((_tenant(live), live) for live in jobs))
+
+
+def _report(live: LiveJob, error: Exception, end: asyncio.Future[JobRow | None] | None) -> None:
+    """Tell the drop that waits for a job of its failure, or else the operator."""
+    if end is not None and not end.done():
+        end.set_exception(error)
+        end.exception()  # if the drop does not wait any more, that is no fault
+    elif isinstance(error, LeaseLost):
+        logger.info("%s", error)
+    else:
+        _warn(f"job {live.id} was left: %s", error)
 
 
 def _warn(text: str, error: Exception) -> None:

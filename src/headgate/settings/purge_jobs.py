@@ -23,8 +23,8 @@ PURGE_WORKER_THREADS = Setting(
     least=0,
     most=PURGE_WORKERS_MAX,
     help="How many dropped tables of one principal one process purges at a time, each with a "
-    "process of its own; one more is purged for others. A server with 0 leaves all of them to "
-    "`headgate work`; with the purger `async` only.",
+    "process of its own; two more are purged for others, one of them for other metalakes. A server "
+    "with 0 leaves all of them to `headgate work`; with the purger `async` only.",
 )
 PURGE_DELETE_THREADS = Setting(
     name="purger.async.delete-threads-per-job",

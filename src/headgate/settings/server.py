@@ -69,7 +69,8 @@ HTTP_REQUESTS_MAX = Setting(
     default=REQUESTS_MAX,
     unit="requests",
     least=1,
-    help="How many requests a process serves at a time; others are told to come back later.",
+    help="How many requests a process serves at a time, three quarters of them for one principal; "
+    "others are told to come back later.",
 )
 HTTP_REQUEST_SECONDS = Setting(
     name="http.request-seconds-max",

@@ -1,8 +1,8 @@
 """Decides which waiting job gets the next slot, so that no tenant keeps another one waiting.
 
-Metalakes take turns, and within a metalake its principals do. A principal never holds all slots: of
-those that it cannot have one is for other principals, and one more for other metalakes. Nothing
-here waits or reads a clock.
+Metalakes take turns, and within a metalake its principals do. A principal never holds all slots,
+over all metalakes: of those that it cannot have one is for other principals, and one more for other
+metalakes. Nothing here waits or reads a clock.
 """
 
 from collections import OrderedDict, deque
@@ -56,6 +56,38 @@ class Ticket:
         self.state = State.NEW
 
 
+class Held:
+    """Counts the slots that tenants hold. A principal has one count for all metalakes, so it gains
+    nothing by asking about another one."""
+
+    def __init__(self, shares: Shares) -> None:
+        self._shares = shares
+        self._slots = 0
+        self._by: dict[Tenant, int] = {}
+        self._in: dict[str, int] = {}
+        self._of: dict[str, int] = {}
+
+    def has_room(self, tenant: Tenant) -> bool:
+        """Whether a tenant may hold one more."""
+        shares = self._shares
+        return (
+            self._slots < shares.slots
+            and self._in.get(tenant.metalake, 0) < shares.per_metalake
+            and self._of.get(tenant.principal, 0) < shares.per_principal
+        )
+
+    def by(self, tenant: Tenant) -> int:
+        """How many a tenant holds."""
+        return self._by.get(tenant, 0)
+
+    def add(self, tenant: Tenant, change: int) -> None:
+        """Count one more of a tenant, or one less (-1)."""
+        self._slots += change
+        _add(self._by, tenant, change)
+        _add(self._in, tenant.metalake, change)
+        _add(self._of, tenant.principal, change)
+
+
 _Queues = OrderedDict[Tenant, deque[Ticket]]
 
 
@@ -64,9 +96,7 @@ class Turns:
 
     def __init__(self, shares: Shares) -> None:
         self._shares = shares
-        self._held = 0
-        self._held_by: dict[Tenant, int] = {}
-        self._held_in: dict[str, int] = {}
+        self._held = Held(shares)
         self._waiting: OrderedDict[str, _Queues] = OrderedDict()
         """By metalake and principal; the first of each has the next turn."""
         self._slow: dict[Tenant, float] = {}
@@ -104,7 +134,7 @@ class Turns:
         Returns the tickets that get a slot now.
         """
         if ticket.state is State.HOLDING:
-            self._release(ticket.tenant)
+            self._held.add(ticket.tenant, -1)
         elif ticket.state is State.WAITING:
             self._withdraw(ticket)
         ticket.state = State.GONE
@@ -122,20 +152,15 @@ class Turns:
         self._slow[tenant] = until
 
     def _may_hold(self, tenant: Tenant, now: float) -> bool:
-        shares = self._shares
-        return (
-            self._held < shares.slots
-            and self._held_in.get(tenant.metalake, 0) < shares.per_metalake
-            and self._held_by.get(tenant, 0) < shares.per_principal
-            and not (self._is_slow(tenant, now) and self._held_by_slow(now) >= shares.slow)
+        return self._held.has_room(tenant) and not (
+            self._is_slow(tenant, now) and self._held_by_slow(now) >= self._shares.slow
         )
 
     def _is_slow(self, tenant: Tenant, now: float) -> bool:
         return bool(self._slow) and self._slow.get(tenant, now) > now
 
     def _held_by_slow(self, now: float) -> int:
-        held = self._held_by
-        return sum(held.get(tenant, 0) for tenant, end in self._slow.items() if end > now)
+        return sum(self._held.by(tenant) for tenant, end in self._slow.items() if end > now)
 
     def _next(self, now: float) -> Ticket | None:
         """The next ticket that may have a slot; those of slow tenants come last."""
@@ -152,7 +177,7 @@ class Turns:
     def _refused_for(self, ticket: Ticket, own: int) -> Ticket | None:
         """The ticket that has to go so that this one can wait; None if there is room."""
         shares = self._shares
-        if own >= shares.waiting_per_principal:
+        if self._waiting_for(ticket.tenant.principal) >= shares.waiting_per_principal:
             return ticket
         if self.waiting < shares.waiting:
             return None
@@ -165,20 +190,18 @@ class Turns:
             return ticket
         return longest[-1]
 
+    def _waiting_for(self, principal: str) -> int:
+        """The number of tickets of a principal that wait, over all metalakes."""
+        found = (Tenant(metalake, principal) for metalake in self._waiting)
+        return sum(map(self._waiting_of, found))
+
     def _waiting_of(self, tenant: Tenant) -> int:
         queues = self._waiting.get(tenant.metalake)
         return len(queues.get(tenant, ())) if queues else 0
 
     def _hold(self, ticket: Ticket) -> None:
         ticket.state = State.HOLDING
-        self._held += 1
-        _add(self._held_by, ticket.tenant, 1)
-        _add(self._held_in, ticket.tenant.metalake, 1)
-
-    def _release(self, tenant: Tenant) -> None:
-        self._held -= 1
-        _add(self._held_by, tenant, -1)
-        _add(self._held_in, tenant.metalake, -1)
+        self._held.add(ticket.tenant, 1)
 
     def _rotate(self, tenant: Tenant) -> None:
         """Let the other metalakes, and the other principals of this one, have the next turns."""

@@ -103,6 +103,20 @@ async def test_a_location_is_freed_when_it_was_empty_for_as_long_as_keys_live(
     await node.made("namespaces/b/tables", new)
 
 
+async def test_a_clock_that_is_set_forward_frees_no_location(
+    world: World, node: Node, rounds: LeftRounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys that were handed out live as long as before."""
+    await leave(node, f"{world.warehouse}/x")
+    await rounds.make_one()
+    clock = node.kernel.clock
+    late_ms = clock.wall_ms() + 2 * STAGED_WITHOUT_KEYS_MS
+    monkeypatch.setattr(clock, "wall_ms", lambda: late_ms)
+    await rounds.make_one()
+
+    assert (await left(node), rounds.freed) == (1, 0)
+
+
 async def two_rounds(world: World, rounds: LeftRounds) -> None:
     """Let all be freed that may be."""
     await rounds.make_one()

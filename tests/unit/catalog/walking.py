@@ -18,6 +18,7 @@ from headgate.purge.fence import open_fence
 from headgate.purge.ledger import Failed
 from headgate.purge.steps import LEAVES
 from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
+from headgate.workers.turns import NO_TENANT, Tenant
 
 MISSING, DAMAGED = "missing", "damaged"
 """Files that lead to others and cannot be followed: gone, or not readable."""
@@ -89,7 +90,11 @@ class Unrelated:
         return [Outside() for _ in tables]
 
     async def shared(
-        self, _referrers: Sequence[Referrer], _roots: Roots, _paths: Sequence[str]
+        self,
+        _referrers: Sequence[Referrer],
+        _roots: Roots,
+        _paths: Sequence[str],
+        tenant: Tenant = NO_TENANT,
     ) -> Shared:
         return Shared()
 

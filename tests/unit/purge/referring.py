@@ -14,6 +14,7 @@ from headgate.model.names import Identifier
 from headgate.purge.referrers import Referrers
 from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
 from headgate.testing.manual_clock import ManualClock
+from headgate.workers.turns import NO_TENANT, Tenant
 from tests.unit.catalog.lakes import METALAKE, Node
 
 PLACE = "file:///purged/t"
@@ -32,6 +33,8 @@ class Surveyor:
         """That reading some of the tables takes, by the clock of a test."""
         self.clock: ManualClock | None = None
         self.is_down = False
+        self.tenants: list[Tenant] = []
+        """For which files were looked up."""
         self.while_read: Callable[[], Awaitable[None]] | None = None
 
     async def survey(
@@ -56,8 +59,13 @@ class Surveyor:
         return msgspec.structs.replace(outside, seconds=took)
 
     async def shared(
-        self, referrers: Sequence[Referrer], roots: Roots, paths: Sequence[str]
+        self,
+        referrers: Sequence[Referrer],
+        roots: Roots,
+        paths: Sequence[str],
+        tenant: Tenant = NO_TENANT,
     ) -> Shared:
+        self.tenants.append(tenant)
         return Shared([name_of(one.table) for one in referrers])
 
 

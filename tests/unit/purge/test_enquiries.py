@@ -14,6 +14,7 @@ from headgate.purge.referrers import Referrers
 from headgate.purge.surveyor import Shared
 
 OWN = PointerKey("r", "cat/1/heads/main")
+ANN = "ann"
 PATHS = ["/w/a", "/w/b"]
 NEEDED = Shared(["/w/b"])
 STALE = Shared(is_stale=True)
@@ -35,7 +36,7 @@ class Looks(Referrers):
         self.gate.set()
 
     async def elsewhere(
-        self, own: PointerKey, paths: Sequence[str], *, is_lenient: bool = False
+        self, own: PointerKey, paths: Sequence[str], principal: str, *, is_lenient: bool = False
     ) -> Shared:
         self.asked.append((own, list(paths)))
         try:
@@ -55,7 +56,7 @@ async def in_vain(
     """Ask, and do not wait until it is known."""
     with monkeypatch.context() as hasty:
         hasty.setattr(subject, "ENQUIRY_SECONDS", 0.0)
-        assert await enquiries.elsewhere(OWN, paths) is None
+        assert await enquiries.elsewhere(OWN, paths, ANN) is None
 
 
 async def settled(enquiries: Enquiries) -> None:
@@ -70,8 +71,8 @@ async def test_who_asks_hears_which_files_others_need() -> None:
     looks = Looks(NEEDED, Shared())
     enquiries = Enquiries(looks)
 
-    assert await enquiries.elsewhere(OWN, PATHS) == ["/w/b"]
-    assert await enquiries.elsewhere(OWN, PATHS) == []
+    assert await enquiries.elsewhere(OWN, PATHS, ANN) == ["/w/b"]
+    assert await enquiries.elsewhere(OWN, PATHS, ANN) == []
     assert looks.asked == [(OWN, PATHS), (OWN, PATHS)]
 
 
@@ -86,7 +87,7 @@ async def test_work_goes_on_when_nobody_waits_any_more(monkeypatch: pytest.Monke
 
     await in_vain(enquiries, monkeypatch, ["/w/c"])
     looks.gate.set()
-    assert await enquiries.elsewhere(OWN, PATHS) == ["/w/b"]
+    assert await enquiries.elsewhere(OWN, PATHS, ANN) == ["/w/b"]
 
     assert looks.asked == [(OWN, PATHS), (OWN, ["/w/c"])]
     assert looks.cancelled == 0
@@ -103,7 +104,7 @@ async def test_the_same_paths_of_another_catalog_are_another_question(
     other = OWN._replace(name="cat/2/heads/main")
     looks.gate.set()
 
-    assert await enquiries.elsewhere(other, PATHS) == []
+    assert await enquiries.elsewhere(other, PATHS, ANN) == []
     assert looks.asked == [(OWN, PATHS), (other, PATHS)]
 
 
@@ -112,7 +113,7 @@ async def test_a_caller_who_goes_away_does_not_end_the_work() -> None:
     looks = Looks(NEEDED)
     looks.gate.clear()
     enquiries = Enquiries(looks)
-    caller = asyncio.create_task(enquiries.elsewhere(OWN, PATHS))
+    caller = asyncio.create_task(enquiries.elsewhere(OWN, PATHS, ANN))
     while not looks.asked:
         await asyncio.sleep(0)
     caller.cancel()
@@ -120,7 +121,7 @@ async def test_a_caller_who_goes_away_does_not_end_the_work() -> None:
         await caller
     looks.gate.set()
 
-    assert await enquiries.elsewhere(OWN, PATHS) == ["/w/b"]
+    assert await enquiries.elsewhere(OWN, PATHS, ANN) == ["/w/b"]
     assert (len(looks.asked), looks.cancelled) == (1, 0)
 
 
@@ -128,7 +129,7 @@ async def test_a_look_that_is_stale_is_repeated() -> None:
     """Tables changed while they were read; what is found at last counts."""
     looks = Looks(*[STALE] * (STALE_MAX - 1), NEEDED)
 
-    assert await Enquiries(looks).elsewhere(OWN, PATHS) == ["/w/b"]
+    assert await Enquiries(looks).elsewhere(OWN, PATHS, ANN) == ["/w/b"]
     assert len(looks.asked) == STALE_MAX
 
 
@@ -137,7 +138,7 @@ async def test_looks_that_stay_stale_are_given_up() -> None:
     looks = Looks(STALE)
 
     with pytest.raises(StorageUnavailable, match=f"changed {STALE_MAX} times"):
-        await Enquiries(looks).elsewhere(OWN, PATHS)
+        await Enquiries(looks).elsewhere(OWN, PATHS, ANN)
     assert len(looks.asked) == STALE_MAX
 
 
@@ -146,14 +147,14 @@ async def test_whoever_waits_hears_of_a_failure() -> None:
     looks = Looks(StorageUnavailable("it is down"), NEEDED)
     looks.gate.clear()
     enquiries = Enquiries(looks)
-    waiting = [asyncio.create_task(enquiries.elsewhere(OWN, PATHS)) for _ in range(2)]
+    waiting = [asyncio.create_task(enquiries.elsewhere(OWN, PATHS, ANN)) for _ in range(2)]
     await asyncio.sleep(0)
     looks.gate.set()
 
     for one in waiting:
         with pytest.raises(StorageUnavailable, match="it is down"):
             await one
-    assert await enquiries.elsewhere(OWN, PATHS) == ["/w/b"]
+    assert await enquiries.elsewhere(OWN, PATHS, ANN) == ["/w/b"]
     assert len(looks.asked) == 2
 
 
@@ -186,12 +187,28 @@ async def test_more_questions_than_can_be_answered_at_a_time_are_refused(
     for paths in (PATHS, ["/w/c"], PATHS):
         await in_vain(enquiries, monkeypatch, paths)
     with pytest.raises(Overloaded, match="2 are answered at a time"):
-        await enquiries.elsewhere(OWN, ["/w/d"])
+        await enquiries.elsewhere(OWN, ["/w/d"], ANN)
     looks.gate.set()
     await settled(enquiries)
 
-    assert await enquiries.elsewhere(OWN, ["/w/d"]) == ["/w/b"]
+    assert await enquiries.elsewhere(OWN, ["/w/d"], ANN) == ["/w/b"]
     assert [paths for _, paths in looks.asked] == [PATHS, ["/w/c"], ["/w/d"]]
+
+
+async def test_one_principal_leaves_questions_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many it asks at a time; and no other one waits for its questions."""
+    monkeypatch.setattr(subject, "ENQUIRIES_PER_PRINCIPAL_MAX", 2)
+    looks = Looks(NEEDED)
+    looks.gate.clear()
+    enquiries = Enquiries(looks)
+    for paths in (PATHS, ["/w/c"]):
+        await in_vain(enquiries, monkeypatch, paths)
+    with pytest.raises(Overloaded, match="2 of one user are answered at a time"):
+        await enquiries.elsewhere(OWN, ["/w/d"], ANN)
+    looks.gate.set()
+
+    assert await enquiries.elsewhere(OWN, PATHS, "bob") == ["/w/b"]
+    assert [paths for _, paths in looks.asked] == [PATHS, ["/w/c"], PATHS]
 
 
 async def test_nothing_goes_on_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,8 @@
 """How long purges wait for a store that does not answer."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headgate.limits import OUTAGE_PAUSE_SECONDS, OUTAGE_SECONDS_MAX, REFERENCE_PERIOD_SECONDS
 from headgate.purge.outages import Outages, store_of
@@ -91,3 +93,66 @@ def test_a_failure_of_long_ago_is_not_the_beginning_of_this_one() -> None:
 
     assert outages.is_failing(STORE)
     assert outages.is_waited_for(STORE)
+
+
+def test_a_store_that_never_answers_is_waited_for_no_longer_after_a_gap() -> None:
+    """Its outage of long ago adds nothing to the time for which purges wait."""
+    outages = Watched()
+    outages.failed(STORE)
+    outages.after(2 * REFERENCE_PERIOD_SECONDS).failed(STORE)
+    waited = 0
+    for _ in range(100):
+        waited += outages.is_waited_for(STORE)
+        outages.after(OUTAGE_PAUSE_SECONDS).failed(STORE)
+
+    assert waited == OUTAGE_SECONDS_MAX / OUTAGE_PAUSE_SECONDS
+
+
+def test_stores_that_failed_long_ago_are_forgotten() -> None:
+    """Also those that never answered."""
+    outages = Watched()
+    outages.failed(STORE)
+    other = store_of("s3://c/a")
+    outages.after(2 * REFERENCE_PERIOD_SECONDS).failed(other)
+
+    assert set(outages._of) == {other}
+
+
+SPACES = st.one_of(
+    st.sampled_from([1.0, OUTAGE_PAUSE_SECONDS, OUTAGE_SECONDS_MAX, REFERENCE_PERIOD_SECONDS]),
+    st.floats(0.0, 3 * REFERENCE_PERIOD_SECONDS),
+)
+BURSTS = st.lists(
+    st.tuples(st.integers(0, 60), st.floats(0.0, 60.0), st.booleans(), SPACES), max_size=8
+)
+
+
+@given(bursts=BURSTS)
+def test_no_sequence_of_failures_makes_purges_wait_longer(
+    bursts: list[tuple[int, float, bool, float]],
+) -> None:
+    """In any hour a purge waits for the time of an outage and one more pause at most, however often
+    a store fails, answers, or is not asked."""
+    outages = Watched()
+    pauses: list[tuple[float, float]] = []
+    for failures, between, is_answered, after in bursts:
+        for _ in range(failures):
+            outages.after(between).failed(STORE)
+            now = outages.clock.seconds()
+            if outages.is_waited_for(STORE):
+                pauses.append((now, now + OUTAGE_PAUSE_SECONDS))
+        if is_answered:
+            outages.answered(STORE)
+        outages.after(after)
+
+    most = max((waited_before(pauses, end) for _, end in pauses), default=0.0)
+    assert most <= OUTAGE_SECONDS_MAX + OUTAGE_PAUSE_SECONDS + 1e-6
+
+
+def waited_before(pauses: list[tuple[float, float]], end: float) -> float:
+    """The seconds of the hour before a moment that these pauses cover; they are in order."""
+    covered, since = 0.0, end - REFERENCE_PERIOD_SECONDS
+    for began, ended in pauses:
+        covered += max(0.0, min(ended, end) - max(began, since))
+        since = max(since, ended)
+    return covered

@@ -7,24 +7,35 @@ from headgate.purge.reading_budget import ReadingBudget, SchemaKey, allowance
 from headgate.testing.manual_clock import ManualClock
 
 SCHEMA = SchemaKey("m", "c", 1)
-FEW = (0, 0, 0)
-MANY = 1_000
+ALL = READING_SECONDS + READING_SECONDS_PER_TABLE
+"""One reading that uses up the time of a schema."""
+SLOW = 2 * READING_SECONDS_PER_TABLE
 
 
-def test_an_allowance_grows_with_the_number_of_tables() -> None:
-    """A minute for a schema of any size, and some more for each of its tables."""
-    assert allowance(0) == READING_SECONDS
-    assert allowance(MANY) == READING_SECONDS + MANY * READING_SECONDS_PER_TABLE
+def test_a_child_has_more_time_for_more_tables() -> None:
+    """A minute for any number, and some more for each."""
+    assert allowance(1_000) == READING_SECONDS + 1_000 * READING_SECONDS_PER_TABLE
 
 
-def test_an_allowance_is_used_up_by_what_is_charged() -> None:
+def test_the_time_of_a_schema_is_used_up_by_what_is_charged() -> None:
     """However small the parts are."""
     budget = ReadingBudget(ManualClock())
-    budget.charge(SCHEMA, READING_SECONDS / 2)
-    before = budget.is_spent(SCHEMA, FEW)
-    budget.charge(SCHEMA, READING_SECONDS / 2)
+    half = READING_SECONDS / 2 + READING_SECONDS_PER_TABLE
+    budget.charge(SCHEMA, half)
+    before = budget.is_spent(SCHEMA)
+    budget.charge(SCHEMA, half)
 
-    assert (before, budget.is_spent(SCHEMA, FEW)) == (False, True)
+    assert (before, budget.is_spent(SCHEMA)) == (False, True)
+
+
+def test_quick_tables_are_not_charged() -> None:
+    """However many there are, and however often they are read."""
+    budget = ReadingBudget(ManualClock())
+    for _ in range(1_000):
+        budget.charge(SCHEMA, READING_SECONDS_PER_TABLE)
+
+    assert not budget.is_spent(SCHEMA)
+    assert not budget.is_short("m", "c")
 
 
 @pytest.mark.parametrize(
@@ -38,32 +49,25 @@ def test_an_allowance_is_used_up_by_what_is_charged() -> None:
 def test_what_a_schema_takes_is_charged_to_its_catalog_and_metalake(
     other: SchemaKey, *, is_spent: bool
 ) -> None:
-    """Many small schemas, or catalogs, have no more than one that is as large as all of them."""
+    """Then slow schemas there are not waited for, and those without slow tables still are."""
     budget = ReadingBudget(ManualClock())
-    budget.charge(SCHEMA, READING_SECONDS)
+    budget.charge(SCHEMA, ALL)
+    before = budget.is_spent(other)
+    budget.charge(other, SLOW)
 
-    assert budget.is_spent(other, FEW) is is_spent
-
-
-def test_a_large_catalog_is_not_used_up_by_a_small_schema() -> None:
-    """The schema itself is."""
-    budget = ReadingBudget(ManualClock())
-    budget.charge(SCHEMA, READING_SECONDS)
-
-    assert budget.is_spent(SCHEMA, (MANY, MANY, 0))
-    assert not budget.is_spent(SCHEMA._replace(schema=2), (MANY, MANY, 0))
-    assert not budget.is_spent(SCHEMA._replace(catalog="d"), (MANY, 0, 0))
+    assert (before, budget.is_spent(other)) == (False, is_spent)
+    assert budget.is_short(*other[:2]) is is_spent
 
 
-def test_after_a_period_the_allowance_is_whole_again() -> None:
-    """And nothing is remembered of those that were charged before."""
+def test_after_a_period_the_time_is_whole_again() -> None:
+    """And nothing is remembered of schemas that were charged before."""
     clock = ManualClock()
     budget = ReadingBudget(clock)
-    budget.charge(SCHEMA, READING_SECONDS)
+    budget.charge(SCHEMA, ALL)
     clock.advance(1_000 * REFERENCE_PERIOD_SECONDS - 1)
-    before = budget.is_spent(SCHEMA, FEW)
+    before = budget.is_spent(SCHEMA)
     clock.advance(1)
 
-    assert (before, budget.is_spent(SCHEMA, FEW)) == (True, False)
-    budget.charge(SchemaKey("n", "c", 1), 1.0)
+    assert (before, budget.is_spent(SCHEMA)) == (True, False)
+    budget.charge(SchemaKey("n", "c", 1), SLOW)
     assert all(key[0] == "n" for key in budget._spent)

@@ -1,5 +1,6 @@
 """Tables of other catalogs that refer to files of a dropped one, and how little is read for it."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -11,14 +12,16 @@ from headgate.catalog.catalog_commits import remove_catalog
 from headgate.catalog.catalogs import create_catalog
 from headgate.catalog.entities import CatalogEntity
 from headgate.catalog.openings import head_pointer
+from headgate.catalog.ports import Roots
 from headgate.errors import StorageUnavailable
 from headgate.kernel.kernel import Kernel
 from headgate.kernel.realms import Realm, RealmState
 from headgate.kernel.records import PointerKey
-from headgate.purge.referrers import Referrers
-from headgate.purge.surveyor import Outside
+from headgate.purge.referrers import Lookups, Referrers
+from headgate.purge.surveyor import Outside, Referrer, Shared
+from headgate.workers.turns import NO_TENANT, Tenant
 from tests.unit.catalog.lakes import METALAKE, World, new_table
-from tests.unit.purge.referring import PLACE, Referring, into, name_of
+from tests.unit.purge.referring import PLACE, Referring, Surveyor, into, name_of
 
 
 @contextmanager
@@ -115,7 +118,7 @@ async def test_operators_can_say_that_catalogs_share_no_files(referring: Referri
     path = f"{PLACE}/data/a"
 
     found = await apart.to_places(referring.job)
-    others = await apart.elsewhere(referring.job.head, [path])
+    others = await apart.elsewhere(referring.job.head, [path], "ann")
 
     assert [name_of(one.table) for one in found.tables] == ["own"]
     assert others.paths == []
@@ -130,10 +133,49 @@ async def test_who_asks_about_other_catalogs_hears_nothing_of_its_own(
     await elsewhere(referring, METALAKE, "more", "one")
     referring.surveyor.outside = {"own": into(PLACE), "one": into(PLACE)}
 
-    found = await referring.referrers.elsewhere(referring.job.head, [f"{PLACE}/data/a"])
+    found = await referring.referrers.elsewhere(referring.job.head, [f"{PLACE}/data/a"], "ann")
 
     assert found.paths == ["one"]
     assert referring.read() == ["one"]
+
+
+class Endless(Surveyor):
+    """Looks files up without end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_begun = asyncio.Event()
+
+    async def shared(
+        self,
+        referrers: Sequence[Referrer],
+        roots: Roots,
+        paths: Sequence[str],
+        tenant: Tenant = NO_TENANT,
+    ) -> Shared:
+        await super().shared(referrers, roots, paths, tenant)
+        self.has_begun.set()
+        await asyncio.Event().wait()
+        return Shared()
+
+
+async def test_an_enquiry_that_takes_long_holds_up_no_purge(referring: Referring) -> None:
+    """Enquiries have processes of their own, where each is done for its principal; so has each
+    purge."""
+    await elsewhere(referring, METALAKE, "more", "one")
+    referring.surveyor.outside = {"one": into(PLACE)}
+    endless, quick = Endless(), Surveyor()
+    kernel, job, paths = referring.node.kernel, referring.job, [f"{PLACE}/data/a"]
+    referrers = Referrers(kernel, referring.surveyor, lookups=Lookups(quick, endless))
+    enquiry = asyncio.create_task(referrers.elsewhere(job.head, paths, "mallory"))
+    await endless.has_begun.wait()
+
+    async with asyncio.timeout(10):
+        assert (await referrers.shared(job, paths)).paths == ["one"]
+        assert len((await referrers.to_places(job)).tables) == 1
+    enquiry.cancel()
+    assert endless.tenants == [Tenant(job.realm, "mallory")]
+    assert quick.tenants == [Tenant(job.realm, job.job.created_by)]
 
 
 async def test_a_storage_of_another_catalog_that_is_down_is_no_answer(
@@ -157,7 +199,7 @@ async def test_what_lies_in_places_of_other_catalogs_is_theirs(referring: Referr
     lost = [f"{referring.warehouse}/a", f"{place}-not/a", "/nowhere/a", "ftp://x/a", ""]
     paths = [f"{place}/a/b", *lost, place]
 
-    found = await referring.referrers.elsewhere(referring.job.head, paths)
+    found = await referring.referrers.elsewhere(referring.job.head, paths, "ann")
 
     assert found.paths == [f"{place}/a/b", place]
 

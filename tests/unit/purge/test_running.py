@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from headgate.catalog.catalogs import alter_catalog
-from headgate.catalog.events import PurgeCompleted, PurgeFailed
+from headgate.catalog.events import PurgeCompleted, PurgeFailed, PurgeStarted
 from headgate.catalog.purging import PURGED, PURGES, TASKS, LiveJob, PurgeTerms
 from headgate.catalog.undropping import undrop
-from headgate.errors import StorageUnavailable, WorkerEnded
+from headgate.errors import StorageAwaited, StorageUnavailable, WorkerEnded
 from headgate.model.locations import normalize
 from headgate.purge.deleter import Progress, Task
 from headgate.purge.finishing import decode_finished
@@ -334,6 +334,23 @@ async def test_a_worker_that_stops_gives_its_job_back(world: World, purging: Pur
     other = Purging(await world.node())
     await other.look()
     assert await finished(other) == [State.SUCCEEDED]
+
+
+async def test_an_attempt_that_waits_for_storage_is_published_once(
+    world: World, purging: Purging
+) -> None:
+    """However often it goes on; an attempt after a failure is another one."""
+    waiting = StorageAwaited("a storage is away")
+    purging.deleter.scripts = [[waiting], [waiting], [StorageUnavailable("it is away")]]
+    await purging.drop()
+    await purging.workers.idle()
+    started = [purging.names().count(PurgeStarted.name)]
+    for _ in range(3):
+        world.rig.clock.advance(2 * purging.workers._terms.backoff_base_ms + 60_000)
+        await purging.look()
+        started.append(purging.names().count(PurgeStarted.name))
+
+    assert started == [1, 1, 1, 2]
 
 
 async def test_a_job_that_ended_meanwhile_leaves_no_row(purging: Purging) -> None:

@@ -19,7 +19,7 @@ class Mortal:
         self.calls = 0
 
     async def stream(
-        self, _job: str, _files: bytes, asked: bytes, _seconds: bytes
+        self, _job: str, _files: bytes, asked: bytes, _seconds: bytes, **_options: object
     ) -> AsyncGenerator[bytes]:
         self.calls += 1
         for table in msgspec.msgpack.decode(asked, type=list[Surveyed]):

@@ -7,15 +7,24 @@ import pytest
 
 from headgate.catalog.purging import LiveJob, PurgeTerms, Recorded
 from headgate.errors import StorageUnavailable
+from headgate.purge import workers
 from headgate.purge.claims import Claims
 from headgate.purge.deleter import Progress
 from headgate.purge.job_states import State
 from headgate.purge.jobs import JobTerms
 from headgate.testing.kernels import turns
+from headgate.workers.turns import Tenant
 from tests.unit.catalog.lakes import Node, World
 from tests.unit.purge.scripted import DROP, Purging, Step
 
 FEW = JobTerms(worker_threads=2, batch_size=3)
+TENANTS = [
+    *(Tenant("n", "ann") for _ in range(3)),
+    *(Tenant("s", "ann") for _ in range(2)),
+    *(Tenant("n", name) for name in ("bob", "carol")),
+    Tenant("s", "eve"),
+]
+"""Of jobs of several principals and metalakes, in the order of their drops."""
 
 
 async def test_so_many_jobs_run_at_a_time_and_no_more(node: Node) -> None:
@@ -55,6 +64,96 @@ async def test_large_purges_of_one_principal_hold_up_no_other(world: World, node
     assert running == 3
     assert begun == {"ann", "bob"}
     assert await other.live() == []
+
+
+async def test_purges_of_one_principal_in_two_metalakes_hold_no_more_slots(
+    world: World, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its jobs of all metalakes count together, and a metalake leaves a slot to others."""
+    purging = Purging(node, FEW)
+    await purging.workers.close()
+    jobs = [await purging.drop(f"t{number}") for number in range(8)]
+    other = Purging(await world.node(), FEW)
+    begun: list[Tenant] = []
+    gate = asyncio.Event()
+    tenants = dict(zip((live.id for live in jobs), TENANTS, strict=True))
+
+    async def run(live: LiveJob) -> None:
+        begun.append(tenants[live.id])
+        await gate.wait()
+
+    monkeypatch.setattr(workers, "_tenant", lambda live: tenants[live.id])
+    monkeypatch.setattr(other.workers, "_run", run)
+    other.workers._backlog.extend(jobs)
+    other.workers._fill()
+    await turns(20)
+    first = sorted(begun)
+    gate.set()
+    await other.workers.idle()
+
+    assert first == sorted(
+        [Tenant("n", "ann"), Tenant("n", "ann"), Tenant("n", "bob"), Tenant("s", "eve")]
+    )
+    assert sorted(begun) == sorted(TENANTS)
+
+
+async def test_drops_that_wait_for_their_purge_take_turns(world: World, node: Node) -> None:
+    """Many of one principal leave a slot to another one, and those that were given up go on."""
+    purging = Purging(node, FEW, promised=PurgeTerms("synchronous"))
+    purging.deleter.gate.clear()
+    names = [f"t{number}" for number in range(5)]
+    for name in (*names, "last"):
+        await node.table(name)
+    drops = [
+        asyncio.create_task(
+            node.delete(f"namespaces/a/tables/{name}?purgeRequested=true", user="ann")
+        )
+        for name in names
+    ]
+    await turns(50)
+    running = purging.workers.running
+    last = asyncio.create_task(
+        node.delete("namespaces/a/tables/last?purgeRequested=true", user="bob")
+    )
+    await turns(50)
+    drops[-1].cancel()
+    await turns(5)
+    with_last = purging.workers.running
+    purging.deleter.gate.set()
+    answers = await asyncio.gather(*drops, last, return_exceptions=True)
+    await purging.workers.idle()
+
+    assert (running, with_last) == (2, 3)
+    assert [getattr(one, "status", 0) for one in answers] == [204] * 4 + [0, 204]
+    assert await purging.live() == []
+    assert purging.workers._awaited == {}
+
+
+async def test_a_job_that_is_taken_while_others_are_looked_for_is_not_done_again(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The backlog is what it is when the look has ended."""
+    purging = Purging(node, FEW)
+    node.lake.purging = Recorded()
+    waiting = await purging.drop("t0")
+    purging.workers._backlog.append(waiting)
+    begun: list[int] = []
+
+    async def found() -> list[LiveJob]:
+        purging.workers._is_look_due = False
+        purging.workers._fill()  # as a slot does that has become free
+        await turns(5)
+        return []
+
+    async def run(live: LiveJob) -> None:
+        begun.append(live.id)
+
+    monkeypatch.setattr(purging.workers, "_found", found)
+    monkeypatch.setattr(purging.workers, "_run", run)
+    purging.workers.wake()
+    await purging.workers.idle()
+
+    assert begun == [waiting.id]
 
 
 async def test_a_server_without_workers_leaves_its_jobs_to_others(world: World, node: Node) -> None:

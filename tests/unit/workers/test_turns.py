@@ -72,6 +72,29 @@ def test_a_principal_leaves_a_slot_to_another_and_a_metalake_one_to_another() ->
     assert states(desk.ask(CAROL, 2)) == [State.HOLDING, State.WAITING]
 
 
+def test_a_principal_holds_no_more_slots_by_asking_about_several_metalakes() -> None:
+    """Its slots of all metalakes count, and so do its waiting requests."""
+    desk = Desk(shared(2)._replace(waiting_per_principal=2))
+    elsewhere = Tenant(CAROL.metalake, ALICE.principal)
+
+    assert states([*desk.ask(ALICE), *desk.ask(elsewhere)]) == [State.HOLDING] * 2
+    waiting = [*desk.ask(ALICE), *desk.ask(elsewhere), *desk.ask(elsewhere)]
+    assert states(waiting) == [State.WAITING, State.WAITING, State.REFUSED]
+    assert states([*desk.ask(BOB), *desk.ask(CAROL)]) == [State.HOLDING] * 2
+
+
+def test_a_slot_wakes_jobs_of_two_tenants_that_waited_for_different_reasons() -> None:
+    """One for the principal, and one for the metalake."""
+    desk = Desk(shared(2))
+    held, _ = desk.ask(ALICE, 2)
+    desk.ask(BOB)
+    elsewhere = Tenant(CAROL.metalake, ALICE.principal)
+    desk.ask(Tenant(ALICE.metalake, "erin"))
+    desk.ask(elsewhere)
+
+    assert desk.leave(held) == [Tenant(ALICE.metalake, "erin"), elsewhere]
+
+
 def test_a_principal_that_is_alone_has_as_many_slots_as_if_nothing_were_shared() -> None:
     """What is kept for others is not taken from it."""
     assert states(Desk(shared(2)).ask(ALICE, 3)) == states(Desk(unshared(2, 9)).ask(ALICE, 3))
@@ -193,10 +216,6 @@ def test_nothing_is_kept_of_tenants_that_are_gone() -> None:
             desk.leave(ticket)
         desk.turns.mark_slow(tenant, float(number), number + 1.0)
 
-    kept = vars(desk.turns)
-    assert [len(kept[name]) for name in ("_held_by", "_held_in", "_waiting", "_slow")] == [
-        0,
-        0,
-        0,
-        1,
-    ]
+    kept, held = vars(desk.turns), vars(desk.turns._held)
+    assert [len(held[name]) for name in ("_by", "_in", "_of")] == [0, 0, 0]
+    assert [len(kept[name]) for name in ("_waiting", "_slow")] == [0, 1]

@@ -71,7 +71,7 @@ async def find_references(services: ReferenceServices, request: Request) -> Resp
     await opened.require(READ_REFERENCES)
     key = PointerKey(opened.realm.id, opened.pointer)
     own, others = await _own_first(opened, wanted.paths)
-    found = await services.enquiries.elsewhere(key, own)
+    found = await services.enquiries.elsewhere(key, own, request.caller.name)
     if found is None:
         return json_response(200, ReferenceAnswer([], is_known=False))
     now = await services.lake.open(call)  # to look at all catalogs may have taken long

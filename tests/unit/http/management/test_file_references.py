@@ -47,7 +47,7 @@ class Needing(Referrers):
         self.gate.set()
 
     async def elsewhere(
-        self, own: PointerKey, paths: Sequence[str], *, is_lenient: bool = False
+        self, own: PointerKey, paths: Sequence[str], principal: str, *, is_lenient: bool = False
     ) -> Shared:
         self.asked.append((own, list(paths)))
         await self.gate.wait()
