@@ -61,7 +61,7 @@ async def add_catalog(
         made = await _try_to_add(kernel, realm, call, new, owner)
     try:
         # One may have come meanwhile.
-        await check_elsewhere(kernel, realm.id, places, is_empty, (), id)
+        await check_elsewhere(kernel, realm.id, places, is_empty, (), made.id)
     except LocationTaken:
         with suppress(Conflict):  # somebody uses it already: neither purges what both have
             await remove_catalog(kernel, realm, call, made)

@@ -113,8 +113,7 @@ async def keep_used_places(
     One that no entry of the index overlaps, and in which no file is found, was not used: a folder
     that is not there has no file.
     """
-    [value] = await kernel.pointers.read([PointerKey(realm.id, head_pointer(catalog.id))])
-    head = await open_head(kernel.store, realm.id, value)
+    head = await content_of(kernel, realm.id, catalog.id)
     used = [
         place
         for place in places

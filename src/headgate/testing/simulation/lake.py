@@ -13,7 +13,6 @@ from headgate.catalog.catalogs import list_catalogs
 from headgate.catalog.entities import CatalogEntity, Entry, Kind, TableEntity
 from headgate.catalog.events import EventBus
 from headgate.catalog.openings import head_pointer
-from headgate.catalog.ports import Roots
 from headgate.catalog.purging import PurgeTerms, record_purge
 from headgate.errors import HeadgateError
 from headgate.kernel.draft import Draft
@@ -28,7 +27,7 @@ from headgate.purge.queue import Queue
 from headgate.purge.running import Runner
 from headgate.purge.stages import Children, Stages
 from headgate.purge.steps import LEAVES
-from headgate.purge.surveyor import Outside, Referrer, Shared, Surveyed
+from headgate.purge.surveyor import Outside, Shared, Surveyed
 from headgate.purge.workers import Workers
 from headgate.testing.simulation.oracle import Oracle
 from headgate.testing.simulation.processes import Process
@@ -145,17 +144,10 @@ class SimulatedDeleter:
 class Unrelated:
     """Finds that no table refers to files of another one."""
 
-    async def survey(
-        self,
-        tables: Sequence[Surveyed],
-        roots: Roots,  # noqa: ARG002  what the port calls it
-        seconds: float = 0.0,  # noqa: ARG002  the same
-    ) -> list[Outside]:
+    async def survey(self, tables: Sequence[Surveyed], *_: object, **__: object) -> list[Outside]:
         return [Outside() for _ in tables]
 
-    async def shared(
-        self, _referrers: Sequence[Referrer], _roots: Roots, _paths: Sequence[str]
-    ) -> Shared:
+    async def shared(self, *_: object, **__: object) -> Shared:
         return Shared()
 
 
