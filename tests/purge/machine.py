@@ -30,6 +30,7 @@ from headgate.purge.workers import Workers
 from headgate.testing.faults import Faults
 from headgate.testing.kernels import Rig, SteppedClock
 from headgate.workers.pool import WorkerPool
+from headgate.workers.turns import NO_TENANT, Tenant
 from tests.purge.faulty_files import LOCAL, Trouble
 from tests.purge.listing import files_below, local_path
 from tests.unit.catalog.lakes import Node, World
@@ -49,7 +50,9 @@ class InlinePool:
         self.broken_off = asyncio.Event()
         """Somebody stopped listening to a child."""
 
-    async def stream(self, job: str, *arguments: bytes) -> AsyncGenerator[bytes]:
+    async def stream(
+        self, job: str, *arguments: bytes, tenant: Tenant = NO_TENANT
+    ) -> AsyncGenerator[bytes]:
         _childs_clock.set(self._clock)
         steps = worker.JOBS[job.encode()](*arguments)
         step: asyncio.Future[object] | None = None
