@@ -211,7 +211,7 @@ class GuardedNode:
         return Heard(response.status, read, named, reads.count, self._pointer_reads() - pointers)
 
     def _pointer_reads(self) -> int:
-        backend = self.kernel.backend
+        backend = self.kernel.backend.inner
         assert isinstance(backend, ReadCountingBackend)
         assert isinstance(backend.inner, CountingBackend)
         return backend.inner.calls["read_pointers"]

@@ -171,11 +171,13 @@ class Lane:
         bench = Workbench(self._tools.store, self._tools.ids, self._key.realm, in_thread=is_large)
         try:
             while True:
+                began = clock.seconds()
                 try:
                     why = await self._try(batch, bench, deadline)
                     if not why:
                         return
-                    if why == TOO_OLD and not is_renewed:  # once: this process was stopped
+                    is_late = clock.seconds() - began >= self._tools.timeout_seconds
+                    if (why == TOO_OLD or is_late) and not is_renewed:  # this process was stopped
                         deadline = clock.seconds() + self._tools.timeout_seconds
                         is_renewed = True
                 except (BackendUnavailable, ClockRefused, NoNodeId) as error:

@@ -6,46 +6,48 @@ from headgate.purge.surveyor import PassedOver, Referrer
 
 
 class NeededFiles:
-    """Hashes of needed files. Tables of the same schema and those of others have separate bounds:
-    a table of another schema that names too many files protects none."""
+    """Hashes of needed files. Tables of the same schema and those of others have separate bounds.
+
+    If those of others name too many files, the schema that names most protects none: however many
+    files one tenant makes up, what tables of others need stays.
+    """
 
     def __init__(self, passed_over: list[PassedOver]) -> None:
         """What protects nothing is added to `passed_over`."""
         self._near: set[int] = set()
-        self._far: set[int] = set()
-        self._table: set[int] = set()
-        """Of the table of another schema that is looked at."""
-        self._referrer: Referrer | None = None
-        self._too_large: set[Referrer] = set()
+        self._far: dict[str, set[int]] = {}
+        """By schema."""
+        self._count = 0
+        self._too_large: set[str] = set()
         self._passed_over = passed_over
 
     def add(self, referrer: Referrer, files: set[int]) -> None:
-        """Add files that a table refers to; all of one table are added in a row."""
+        """Add files that a table refers to."""
         if referrer.holds_up:
             self._near |= files
             if len(self._near) > WALK_SEEN_PATHS_MAX:
                 raise _too_many()
-            return
-        if referrer != self._referrer:
-            self._end_table()
-            self._referrer = referrer
-        if referrer in self._too_large:
-            return
-        self._table |= files
-        if len(self._far) + len(self._table) > WALK_SEEN_PATHS_MAX:
-            self._too_large.add(referrer)
-            self._table.clear()
-            why = f"tables of other schemas name more than {WALK_SEEN_PATHS_MAX:,} files"
-            self._passed_over.append(PassedOver(referrer.table.metadata_location, why))
+        elif referrer.schema not in self._too_large:
+            known = self._far.setdefault(referrer.schema, set())
+            before = len(known)
+            known |= files
+            self._count += len(known) - before
+            if self._count > WALK_SEEN_PATHS_MAX:
+                self._drop_largest(referrer)
 
     def all(self) -> set[int]:
         """All files that are needed, when all tables were looked at."""
-        self._end_table()
-        return self._near | self._far
+        return self._near.union(*self._far.values())
 
-    def _end_table(self) -> None:
-        self._far |= self._table
-        self._table.clear()
+    def _drop_largest(self, referrer: Referrer) -> None:
+        """Forget the files of the schema that has most; a table that is looked at is reported."""
+        largest = max(self._far, key=lambda schema: len(self._far[schema]))
+        self._count -= len(self._far.pop(largest))
+        self._too_large.add(largest)
+        why = f"tables of other schemas name more than {WALK_SEEN_PATHS_MAX:,} files"
+        if largest != referrer.schema:
+            why += "; those of another schema, which names most of them, protect none"
+        self._passed_over.append(PassedOver(referrer.table.metadata_location, why))
 
 
 def _too_many() -> StorageUnavailable:

@@ -49,7 +49,8 @@ class Outsider(NamedTuple):
         # What was not read to its end has the digest of its beginning.
         is_checked = holds_up or (is_checked and self.is_whole)
         digest = self.outside.digest
-        return Referrer(self.table, digest, holds_up, is_checked, seconds, is_awaited)
+        schema = repr(tuple(self.schema))
+        return Referrer(self.table, digest, holds_up, is_checked, seconds, is_awaited, schema)
 
 
 class Changes(NamedTuple):

@@ -88,6 +88,8 @@ class Referrer(msgspec.Struct, frozen=True, array_like=True):
     """That it may take to be read once more."""
     is_awaited: bool = False
     """Nothing is deleted either while its storage does not answer."""
+    schema: str = ""
+    """Names its schema among those of all tables that are asked about together."""
 
 
 class PassedOver(msgspec.Struct, frozen=True, array_like=True):

@@ -128,7 +128,8 @@ def test_a_table_of_another_schema_that_names_too_many_files_protects_none(
     large = referring(tmp_path, *(str(table.data / name) for name in names))
     small = referring(tmp_path, str(table.data / "e.parquet"), name="c")
     others = [
-        msgspec.structs.replace(referrer(one), holds_up=False) for one in (large, small, large)
+        msgspec.structs.replace(referrer(one), holds_up=False, schema=one.folder.name)
+        for one in (large, small, large)
     ]
 
     outcome = purge(table, referrers=tuple(others))
@@ -137,6 +138,25 @@ def test_a_table_of_another_schema_that_names_too_many_files_protects_none(
     assert outcome.failed == []
     passed_over = {one.table for told in outcome.progress for one in told.passed_over}
     assert passed_over == {str(large.root)}
+
+
+def test_files_that_one_schema_makes_up_leave_what_another_one_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The schema that names most protects none, also if it was looked at first."""
+    monkeypatch.setattr("headgate.purge.needed_files.WALK_SEEN_PATHS_MAX", 3)
+    table = DroppedTable(tmp_path).with_everything()
+    made_up = [str(table.data / f"{number}.parquet") for number in range(3)]
+    hostile = referring(tmp_path, *made_up)
+    honest = referring(tmp_path, str(table.data / "a.parquet"), name="c")
+    others = [
+        msgspec.structs.replace(referrer(one), holds_up=False, schema=one.folder.name)
+        for one in (hostile, honest)
+    ]
+
+    purge(table, referrers=tuple(others))
+
+    assert files_below(table.folder) == {"data/a.parquet"}
 
 
 def test_tables_of_other_schemas_leave_room_for_those_of_the_same(
