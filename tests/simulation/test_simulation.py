@@ -46,7 +46,8 @@ SEEDS, STEPS = (20, 10_000) if FULL else (3, 3_000)
 """Of each plan: a million steps in all, or some ten thousand."""
 LOSSES = NETWORK._replace(purges=False, catalogs=False, sweeps=False)
 PURGES = NETWORK._replace(clients=0, sweeps=False, kills=0.0, seasons=0.0, stops=0.5)
-MUTANT_SEEDS, MUTANT_STEPS = 60, 4_000
+MUTANT_SEEDS, MUTANT_STEPS = 500, 4_000
+"""At most: a run ends with the first seed that finds the mistake."""
 RARE_SEEDS, RARE_STEPS = 300, 6_000
 """Of a mistake that needs a stop at one moment, for longer than the grace."""
 
@@ -94,12 +95,16 @@ def test_a_seed_takes_the_same_steps_again() -> None:
 
 def test_troubles_of_all_kinds_happen() -> None:
     """A simulation in which nothing happens would prove nothing."""
-    reports = [Simulation(seed, EVERYTHING).run(6_000) for seed in range(6)]
-    counts = {kind for report in reports for kind, count in report.counts.items() if count}
+    wanted = {"acknowledged", "refused", "unknown", "deleted", "files deleted", "sweeps"}
+    wanted |= {"stop", "suspend", "kill", "jump", "drift", "change_weather", "cut_off"}
+    wanted |= {f"network {fate}" for fate in ("request-lost", "reply-lost", "late")}
+    for seed in range(60):
+        report = Simulation(seed, EVERYTHING).run(6_000)
+        wanted -= {kind for kind, count in report.counts.items() if count}
+        if not wanted:
+            break
 
-    assert counts >= {"acknowledged", "refused", "unknown", "deleted", "files deleted", "sweeps"}
-    assert counts >= {"stop", "suspend", "kill", "jump", "drift", "change_weather", "cut_off"}
-    assert counts >= {f"network {fate}" for fate in ("request-lost", "reply-lost", "late")}
+    assert wanted == set()
 
 
 @pytest.mark.parametrize(

@@ -179,8 +179,8 @@ async def test_a_swap_that_arrives_after_the_last_check_is_lost(scene: Scene) ->
 async def test_rows_that_are_written_before_their_swap(
     engine: str, monkeypatch: pytest.MonkeyPatch, is_first: bool
 ) -> None:
-    """A sweep in between deletes them, the swap is lost, and the commit is made anew; also the first
-    of a pointer."""
+    """A sweep in between deletes them, the swap is lost, and the commit is made anew; also if it is
+    the first of a pointer."""
     async with Rig() as rig:
         rig.backend = CountingBackend(TwoStepBackend(rig.memory, rig.faults))
         store = await sweeper(rig)
