@@ -10,6 +10,7 @@ from headgate.access.privileges import Privilege as Right
 from headgate.catalog.ports import Signed, SignRequest, StorageCredential
 from headgate.catalog.principals import USER
 from headgate.model.locations import is_within
+from headgate.workers.turns import Tenant
 from tests.authorization.clerk import Clerk
 from tests.authorization.guarded import GuardedNode, GuardedWorld, Heard
 from tests.unit.catalog.lakes import (
@@ -292,7 +293,9 @@ async def test_snapshots_of_others_are_not_read_through_a_table_of_ones_own(
     assert (await ask(clerk, "POST", OURS_TABLE, commit(updates))).status == 200
     read: list[str] = []
 
-    async def plan(_metadata: bytes, _request: bytes, roots: tuple[str, ...]) -> bytes:
+    async def plan(
+        _metadata: bytes, _request: bytes, roots: tuple[str, ...], _tenant: Tenant
+    ) -> bytes:
         read.extend(roots)
         return b'{"status":"completed"}'
 
