@@ -99,12 +99,12 @@ def _serve(run: Run, *, temporary: bool) -> None:
             said.announce()
         if unused := unused_warehouse(settings, said.tables):
             logger.warning(unused)
-        if unchecked := unchecked_access(settings):
-            logger.warning(unchecked)
         if shared := shared_names(settings):
             logger.warning(shared)
         for warning in (*access_warnings(settings), *shared_key_files(settings)):
             logger.warning(warning)
+        if unchecked := unchecked_access(settings):
+            logger.warning(unchecked)
 
     try:
         serve_application(
