@@ -115,6 +115,11 @@ class HeadgateServer:
         """All that it has written, over all starts."""
         return self.log.read_text(errors="replace")
 
+    def wait_for(self, text: str) -> None:
+        """Wait until it writes this: warnings follow the line that says it is ready."""
+        assert self._child, "it does not run"
+        self._child.wait_until(lambda: (text in self.said()) or None, START_SECONDS_MAX)
+
 
 def environment() -> dict[str, str]:
     """This process's environment without Headgate's settings: a server has its defaults."""
