@@ -2,7 +2,11 @@
 
 from collections.abc import AsyncIterator
 
-from headgate.kernel.forwarding import closing
+from headgate.backends.memory import MemoryBackend
+from headgate.kernel.forwarding import ForwardingBackend, closing
+from headgate.kernel.records import EMPTY, PointerKey
+
+KEYS = [PointerKey("r", "p"), PointerKey("r", "q")]
 
 
 class Plain:
@@ -36,3 +40,17 @@ async def test_a_scan_that_cannot_be_closed_is_just_left() -> None:
     """Backends may answer with any iterator."""
     async with closing(Plain()) as numbers:
         assert await anext(numbers) == 1
+
+
+async def test_pointers_are_created_read_and_deleted_in_the_inner_backend() -> None:
+    """Nothing is kept on the way."""
+    inner = MemoryBackend()
+    backend = ForwardingBackend(inner)
+    await backend.open()
+    await backend.create_pointers("r", ["p", "q"])
+    created = await backend.read_pointers(KEYS)
+    await backend.delete_pointers(KEYS[:1])
+
+    assert created == [EMPTY, EMPTY]
+    assert await inner.read_pointers(KEYS) == [None, EMPTY]
+    assert await backend.clock_ms() is None
